@@ -9,9 +9,9 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use seawall_daemon::AddRoot;
 use seawall_daemon::control::{Added, Control};
-use seawall_disk::{Disk, Limits, Options};
+use seawall_disk::{Disk, Limits, Memory, Options};
 use seawall_wire::message::Kind;
-use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
+use vm_memory::{Bytes, GuestAddress};
 
 use crate::input::Input;
 use crate::{daemon, scratch};
@@ -33,7 +33,7 @@ static SCENE: LazyLock<Mutex<Scene>> = LazyLock::new(|| Mutex::new(Scene::new())
 struct Scene {
     disk: Disk,
     image: File,
-    memory: GuestMemoryMmap<()>,
+    memory: Memory,
     /// The directory stays registered as long as this lives.
     _control: Control,
 }
@@ -70,10 +70,11 @@ impl Scene {
             serial: "fuzzed".into(),
             queues: 1,
             limits: Limits { requests: None, bytes: None },
+            is_incoming: false,
         };
         let disk = Disk::new(options, &pool).expect("a disk");
         let ranges = [(GuestAddress(0), LOW as usize), (GuestAddress(HIGH), (END - HIGH) as usize)];
-        let memory = GuestMemoryMmap::from_ranges(&ranges).expect("memory");
+        let memory = Memory::from_ranges(&ranges).expect("memory");
         Self { disk, image, memory, _control: control }
     }
 

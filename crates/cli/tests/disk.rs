@@ -6,12 +6,13 @@ mod disks;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{kill, wait_for};
+use common::{Place, kill, wait_for};
 use disks::{Backend, Disks, Model, SIZE};
-use seawall_guest::{Guest, Op, Trouble};
+use seawall_guest::{Guest, LOG_ALL, Op, Trouble};
 
 #[test]
 fn what_cannot_be_a_disk_is_refused() {
@@ -186,6 +187,53 @@ fn a_disk_becomes_larger_while_its_guest_is_at_work() {
         assert_eq!(disks.guest(1).bytes(), 3 << 20);
         backend.ends();
     }
+}
+
+/// As QEMU moves it: its memory is copied while it is at work, and the other side may write the image as soon as it goes on there.
+#[test]
+fn a_guest_moves_while_it_is_at_work_and_back_again() {
+    let (disks, elsewhere) = (Disks::new(), Place::new());
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(2);
+    assert!(guest.features() & LOG_ALL == 0, "nobody asked for that yet");
+    let mut model = Model::new(11);
+    let work = |guest: &mut Guest, model: &mut Model| {
+        for _ in 0..60 {
+            let op = model.next();
+            let found = guest.ask(op.clone()).unwrap_or_else(|e| panic!("{op:?}: {e}"));
+            model.check(&op, &found);
+        }
+    };
+    work(&mut guest, &mut model);
+    let (there, socket) = disks.await_guest(&elsewhere);
+    let moving = guest.begin_to_move().expect("the backend marks pages");
+    work(&mut guest, &mut model);
+    // Answers that the guest has not seen when it stops.
+    let reads: Vec<Op> = (0..8).map(|i| Op::Read(i * 65536, 65536)).collect();
+    for op in &reads {
+        guest.begin(1, op.clone()).expect("room");
+    }
+    let mut guest = guest.arrive(moving, &socket).expect("it goes on there");
+    for _ in &reads {
+        let done = guest.next(1).expect("answered");
+        model.check(&reads[usize::from(done.slot)], &done.data);
+    }
+    work(&mut guest, &mut model);
+    assert_eq!(
+        disks.place.status()["files"].as_array().map(Vec::len),
+        Some(0),
+        "it is nothing of the first log's"
+    );
+    assert_eq!(elsewhere.status()["files"][0]["tracked"], true);
+    // The first one still waits where it was.
+    let moving = guest.begin_to_move().expect("the backend marks pages");
+    work(&mut guest, &mut model);
+    let mut guest = guest.arrive(moving, Path::new(&disks.socket())).expect("it is back");
+    work(&mut guest, &mut model);
+    there.ends();
+    guest.end().expect("ended");
+    backend.ends();
+    model.compare(&disks.image());
 }
 
 #[test]

@@ -64,6 +64,7 @@ pub mod kept;
 mod leader;
 pub mod leftover;
 mod lend;
+mod letting_go;
 mod limits;
 mod locate;
 mod log;

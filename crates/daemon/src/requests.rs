@@ -21,8 +21,8 @@ use crate::parts::files::real_sync;
 use crate::state::Daemon;
 use crate::unmanaged::Unmanaged;
 use crate::{
-    ahead, closing, control, destaging, directories, freeze, guarding, hello, lend, outside, rebuild,
-    register, roots, status, tablespaces, users,
+    ahead, closing, control, destaging, directories, freeze, guarding, hello, lend, letting_go, outside,
+    rebuild, register, roots, status, tablespaces, users,
 };
 
 /// JSON longer than this travels in a file instead.
@@ -156,6 +156,7 @@ impl<'d> Connection<'d> {
             Some(Kind::GoWithout) => self.go_without(),
             Some(Kind::Rename) => self.rename(message, body),
             Some(Kind::LowerLeft) => self.lower_left(message),
+            Some(Kind::LetGo) => self.let_go(body),
             Some(Kind::LookForRoots) => match tablespaces::look(self.daemon) {
                 Ok(()) => Answer::status(Status::Ok),
                 Err(e) => Answer::failed(e),
@@ -280,12 +281,17 @@ impl<'d> Connection<'d> {
         }
     }
 
+    fn let_go(&self, body: &[u8]) -> Answer<'d> {
+        let Some(file) = file_of(body) else { return Answer::status(Status::BadRequest) };
+        match letting_go::let_go(self.daemon, file) {
+            Ok(()) => Answer::status(Status::Ok),
+            Err(e) => Answer::failed(e),
+        }
+    }
+
     fn sync_file(&self, body: &[u8]) -> Answer<'d> {
-        let Ok(words) = <[[u8; 4]; 2]>::read_from_bytes(body) else {
-            return Answer::status(Status::BadRequest);
-        };
-        let [slot, generation] = words.map(u32::from_le_bytes);
-        match self.daemon.files.get(slot).filter(|file| file.reference.generation == generation) {
+        let Some(file) = file_of(body) else { return Answer::status(Status::BadRequest) };
+        match self.daemon.files.get(file.slot).filter(|known| known.reference == file) {
             None => Answer::status(Status::Refused),
             Some(file) if file.is_directory => {
                 directories::leave(self.daemon, &file);
@@ -388,6 +394,12 @@ impl<'d> Connection<'d> {
             }
         }
     }
+}
+
+/// The file that a body names: slot, generation.
+fn file_of(body: &[u8]) -> Option<FileRef> {
+    let [slot, generation] = <[[u8; 4]; 2]>::read_from_bytes(body).ok()?.map(u32::from_le_bytes);
+    Some(FileRef { slot, generation })
 }
 
 #[cfg(test)]

@@ -145,7 +145,11 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
     Ok((RootEntry { preset, policy, path, uid: stat.uid(), data, identity }, stat.dev()))
 }
 
+/// Of virtual disks each has its guard, and a directory may have those of several logs: on shared storage, of several hosts.
 fn refuse_other_pool(root: &RootEntry, claim: &Claim) -> Result<(), GuardError> {
+    if root.preset == Preset::Disk {
+        return Ok(());
+    }
     for at in guard::find(root.preset, &root.data) {
         let found = guard::claimed(&at);
         if let Some(other) = found.filter(|other| other.uuid != claim.uuid) {

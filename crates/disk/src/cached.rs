@@ -16,7 +16,8 @@ use seawall_cache::front::word::{Reads, Word, mark};
 use seawall_cache::shared::{Cache, CachedFile, OperationOwner, Version};
 use seawall_core::Errno;
 use seawall_front::{Blocks, Joined};
-use vm_memory::VolatileSlice;
+
+use crate::memory::Slice;
 
 thread_local! {
     /// Blocks on their way to the guest's memory, which may change under whoever reads it.
@@ -37,14 +38,14 @@ pub struct Read<'a> {
     /// Where in it.
     pub at: u64,
     /// The guest's memory.
-    pub into: &'a [VolatileSlice<'a>],
+    pub into: &'a [Slice<'a>],
     /// Nothing is waited for.
     pub at_once: bool,
 }
 
 impl Read<'_> {
     fn len(&self) -> usize {
-        self.into.iter().map(VolatileSlice::len).sum()
+        self.into.iter().map(|slice| slice.len()).sum()
     }
 
     /// The guest gets what was read.

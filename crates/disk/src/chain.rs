@@ -6,9 +6,9 @@
 use std::mem::size_of;
 
 use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemory, Permissions, VolatileSlice};
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemory, Permissions};
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Slice};
 
 /// A stretch of the guest's memory.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +137,7 @@ pub fn length(stretches: &[Stretch]) -> u64 {
 }
 
 /// The memory of these. `None`: it is not there any more.
-pub fn slices<'m>(memory: &'m Memory, stretches: &[Stretch]) -> Option<Vec<VolatileSlice<'m>>> {
+pub fn slices<'m>(memory: &'m Memory, stretches: &[Stretch]) -> Option<Vec<Slice<'m>>> {
     let mut all = Vec::with_capacity(stretches.len());
     for stretch in stretches {
         for slice in memory.get_slices(stretch.at, stretch.bytes, Permissions::ReadWrite).ok()? {

@@ -27,6 +27,8 @@ pub mod feature {
     pub const DISCARD: u64 = 1 << 13;
     #[allow(missing_docs)]
     pub const WRITE_ZEROES: u64 = 1 << 14;
+    /// Pages of the guest's memory that were written are marked (VHOST_F_LOG_ALL).
+    pub const LOG_ALL: u64 = 1 << 26;
     #[allow(missing_docs)]
     pub const INDIRECT: u64 = 1 << 28;
     #[allow(missing_docs)]
@@ -41,10 +43,13 @@ pub mod feature {
 ///
 /// Not VIRTIO_BLK_F_CONFIG_WCE, by which a guest says that it will not flush any more: QEMU does not say it again to the next process
 /// that serves the disk, which would leave writes to flushes that never come.
-pub fn features(is_read_only: bool) -> u64 {
+///
+/// `can_move`: QEMU may move the guest to another host.
+pub fn features(is_read_only: bool, can_move: bool) -> u64 {
     use feature::*;
     let always = SEG_MAX | BLK_SIZE | FLUSH | TOPOLOGY | MQ | INDIRECT | EVENT_IDX | PROTOCOL | VERSION_1;
-    always | if is_read_only { RO } else { DISCARD | WRITE_ZEROES }
+    let moves = if can_move { LOG_ALL } else { 0 };
+    always | moves | if is_read_only { RO } else { DISCARD | WRITE_ZEROES }
 }
 
 /// The structure of a disk of so many bytes.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 use seawall_daemon::workers::Workers;
 use seawall_front::Joined;
@@ -31,6 +32,8 @@ pub struct Options {
     pub queues: u16,
     /// What it may do in a second.
     pub limits: Limits,
+    /// Another machine has the image until its guest arrives here.
+    pub is_incoming: bool,
 }
 
 /// A disk.
@@ -59,7 +62,7 @@ const THREADS: usize = 64;
 const STACK: usize = 256 << 10;
 
 impl Disk {
-    /// Opens the image and takes it into the log of `pool`, whose daemon runs.
+    /// Opens the image and takes it into the log of `pool`, whose daemon runs; an incoming one only when its guest is here.
     ///
     /// # Errors
     /// [`Refused`].
@@ -68,8 +71,12 @@ impl Disk {
             true => None,
             false => Some(Joined::new(pool).map_err(Refused::failed("joining the log"))?),
         };
+        let image = Image::open(&options.image, joined, options.is_atomic)?;
+        if !options.is_incoming {
+            image.take(Duration::ZERO)?;
+        }
         Ok(Self {
-            image: Image::open(&options.image, joined, options.is_atomic)?,
+            image,
             pace: Pace::new(options.limits),
             workers: Workers::new("disk", STACK, THREADS),
             counts: Counts::default(),
@@ -117,7 +124,7 @@ impl Disk {
 
     /// What it can do.
     pub fn features(&self) -> u64 {
-        config::features(self.image.is_read_only())
+        config::features(self.image.is_read_only(), self.image.can_move())
     }
 
     /// What the guest reads of it.

@@ -33,6 +33,10 @@ pub enum Refused {
     NotManaged(PathBuf, String),
     #[error("{0} is served already: `seawall status` names who serves it")]
     Served(PathBuf),
+    #[error("{0} was replaced by another file meanwhile: end this process, and start it again")]
+    Replaced(PathBuf),
+    #[error("{0} stays in the log: the daemon's log says why. Its guest cannot go on elsewhere")]
+    NotLetGo(PathBuf),
     #[error("{what}: {error}")]
     Failed { what: String, error: io::Error },
 }

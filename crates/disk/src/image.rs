@@ -10,7 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
-use std::sync::{RwLock, RwLockReadGuard};
+use std::sync::{Mutex, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FallocateFlags;
 use seawall_core::client::Course;
@@ -18,12 +19,12 @@ use seawall_core::{At, Begun, Change, Errno, FileRef, Scope, Syncing, certain};
 use seawall_daemon::guard;
 use seawall_daemon::place::beside;
 use seawall_front::Joined;
-use seawall_media::locks::{read, write};
-use vm_memory::VolatileSlice;
+use seawall_media::locks::{self, read, write};
 
 use crate::cached::{Cached, Read};
 use crate::config::{LONGEST_ZEROS, SECTOR};
 use crate::failure::Refused;
+use crate::memory::Slice;
 use crate::{lock, sys};
 
 /// So much of a write is one record, which is whole or absent after a power cut.
@@ -32,14 +33,22 @@ const RECORD: usize = 1 << 20;
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 const _: () = assert!(LONGEST_ZEROS.is_multiple_of(ZEROS.len() as u64));
 
+/// How often somebody who has it is looked for.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// The suffix that the true file has while its guard has its name.
 const ASIDE: &str = ".seawall";
 const QCOW2: [u8; 4] = *b"QFI\xfb";
 
 /// A disk's content.
 pub struct Image {
+    /// Where it was when it was opened.
+    path: PathBuf,
+    /// Open for writing only while it is ours: on the same host somebody else's daemon would take us for a stranger who writes.
     file: File,
     bytes: AtomicU64,
+    /// It is locked, and in the log. Until then, and after it was let go, it is another machine's.
+    is_ours: Mutex<bool>,
     log: Option<Logged>,
 }
 
@@ -56,20 +65,14 @@ struct Logged {
 }
 
 impl Image {
-    /// Opens the image at `path`, or where its guard keeps it, and takes its locks. `joined`: its log; a disk that is read alone
-    /// has none. `is_atomic`: each write is whole after a power cut, flushed or not.
+    /// Opens the image at `path`, or where its guard keeps it. It is to be [taken](Self::take) before anybody uses it. `joined`: its
+    /// log; a disk that is read alone has none. `is_atomic`: each write is whole after a power cut, flushed or not.
     ///
     /// # Errors
     /// [`Refused`].
     pub fn open(path: &Path, joined: Option<Joined>, is_atomic: bool) -> Result<Self, Refused> {
-        let is_read_only = joined.is_none();
-        let file = open_true(path, is_read_only).map_err(Refused::failed(path.display().to_string()))?;
+        let file = open_true(path, true).map_err(Refused::failed(path.display().to_string()))?;
         let stat = check(path, &file)?;
-        match lock::take(&file, is_read_only) {
-            Ok(true) => {}
-            Ok(false) => return Err(Refused::InUse(path.into())),
-            Err(e) => return Err(Refused::failed(format!("locking {}", path.display()))(e.into())),
-        }
         let log = joined.map(|joined| Logged {
             joined,
             is_atomic,
@@ -77,14 +80,91 @@ impl Image {
             told: AtomicBool::new(false),
             cached: Cached::new((stat.dev(), stat.ino())),
         });
-        let image = Self { file, bytes: AtomicU64::new(stat.len()), log };
-        if let Some(log) = &image.log
-            && let Course::Leave | Course::AskAgain = image.register(log)
-        {
-            let why = "the daemon's log says why (`seawall status` has it too)".to_owned();
-            return Err(Refused::NotManaged(path.into(), why));
+        let (path, bytes) = (path.into(), AtomicU64::new(stat.len()));
+        Ok(Self { path, file, bytes, is_ours: Mutex::new(false), log })
+    }
+
+    /// Takes it: its locks, and its place in the log. Nothing if it is ours already. Whoever has it is waited for, so long.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn take(&self, patience: Duration) -> Result<(), Refused> {
+        let mut is_ours = locks::lock(&self.is_ours);
+        if *is_ours {
+            return Ok(());
         }
-        Ok(image)
+        let file = self.open_now()?;
+        let end = Instant::now() + patience;
+        while !lock_at(&self.path, &file, self.is_read_only())? {
+            if Instant::now() >= end {
+                return Err(Refused::InUse(self.path.clone()));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let entered = self.replace(&file).and_then(|()| self.enter());
+        match entered {
+            Ok(()) => *is_ours = true,
+            Err(_) => self.close()?,
+        }
+        entered
+    }
+
+    /// The file that has its name now, which must be the one that it was.
+    fn open_now(&self) -> Result<File, Refused> {
+        let failed = || Refused::failed(self.path.display().to_string());
+        let file = open_true(&self.path, self.is_read_only()).map_err(failed())?;
+        let (was, is) = (self.file.metadata().map_err(failed())?, check(&self.path, &file)?);
+        if (was.dev(), was.ino()) != (is.dev(), is.ino()) {
+            return Err(Refused::Replaced(self.path.clone()));
+        }
+        Ok(file)
+    }
+
+    fn replace(&self, file: &File) -> Result<(), Refused> {
+        let failed = |e: Errno| Refused::failed(self.path.display().to_string())(e.into());
+        sys::replace(&self.file, file).map_err(failed)
+    }
+
+    /// Nobody is kept from it by us.
+    fn close(&self) -> Result<(), Refused> {
+        let file = open_true(&self.path, true).map_err(Refused::failed(self.path.display().to_string()))?;
+        self.replace(&file)
+    }
+
+    fn enter(&self) -> Result<(), Refused> {
+        self.bytes.fetch_max(check(&self.path, &self.file)?.len(), AcqRel);
+        match self.log.as_ref().map(|log| self.register(log)) {
+            Some(Course::Leave | Course::AskAgain) => {
+                Err(Refused::NotManaged(self.path.clone(), why_not(&self.path)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives it up, for another machine: all of it is in the file, under its own name, and whoever wants may lock it. Nobody may be
+    /// using it here.
+    ///
+    /// # Errors
+    /// [`Refused::NotLetGo`]: it stays ours.
+    pub fn let_go(&self) -> Result<(), Refused> {
+        let mut is_ours = locks::lock(&self.is_ours);
+        if !*is_ours {
+            return Ok(());
+        }
+        if let Some(log) = &self.log {
+            let mut place = write(&log.place);
+            if place.is_some_and(|file| log.joined.engine.knows(file) && !log.joined.daemon.let_go(file)) {
+                return Err(Refused::NotLetGo(self.path.clone()));
+            }
+            *place = None;
+        }
+        *is_ours = false;
+        self.close()
+    }
+
+    /// True if it can be let go at all: nobody else remembers what it has. A block cache would, after another machine wrote it.
+    pub fn can_move(&self) -> bool {
+        self.log.as_ref().is_none_or(|log| log.joined.cache.is_none())
     }
 
     /// Its size. It never becomes less while it is served.
@@ -115,7 +195,7 @@ impl Image {
     ///
     /// # Errors
     /// The disk's; EIO if the image has become shorter.
-    pub fn read(&self, mut at: u64, mut into: Vec<VolatileSlice<'_>>, from_cache: bool) -> Result<(), Errno> {
+    pub fn read(&self, mut at: u64, mut into: Vec<Slice<'_>>, from_cache: bool) -> Result<(), Errno> {
         if let Some(log) = &self.log
             && log
                 .cached
@@ -307,7 +387,7 @@ pub fn grow(path: &Path, bytes: u64) -> Result<(), Refused> {
     }
     let file = File::options().read(true).write(true).open(path).map_err(failed())?;
     may_become(path, check(path, &file)?.len(), bytes)?;
-    if !lock::take(&file, false).map_err(|e| failed()(e.into()))? {
+    if !lock_at(path, &file, false)? {
         return Err(Refused::InUse(path.into()));
     }
     file.set_len(bytes).and_then(|()| file.sync_all()).map_err(failed())
@@ -320,6 +400,23 @@ pub fn may_become(path: &Path, now: u64, bytes: u64) -> Result<(), Refused> {
         true => Ok(()),
         false => Err(Refused::Smaller { path: path.into(), now, bytes }),
     }
+}
+
+/// Why the daemon does not take it, as far as that can be seen.
+fn why_not(path: &Path) -> String {
+    match guard::claimed(path) {
+        Some(other) => format!(
+            "it says that it belongs to the pool {pool}: use that pool, or recover it first (`seawall recover --pool {pool}`)",
+            pool = other.pool.display()
+        ),
+        None => "the daemon's log says why (`seawall status` has it too)".to_owned(),
+    }
+}
+
+/// False: somebody has it who does not go with us.
+fn lock_at(path: &Path, file: &File, is_read_only: bool) -> Result<bool, Refused> {
+    let failed = |e: nix::errno::Errno| Refused::failed(format!("locking {}", path.display()))(e.into());
+    lock::take(file, is_read_only).map_err(failed)
 }
 
 /// True if a guard has the image's name.
@@ -350,7 +447,7 @@ fn check(path: &Path, file: &File) -> Result<Metadata, Refused> {
 }
 
 /// What is left of these behind so many bytes.
-fn behind<'m>(slices: &[VolatileSlice<'m>], mut done: usize) -> Result<Vec<VolatileSlice<'m>>, Errno> {
+fn behind<'m>(slices: &[Slice<'m>], mut done: usize) -> Result<Vec<Slice<'m>>, Errno> {
     let mut rest = Vec::new();
     for slice in slices {
         if done >= slice.len() {

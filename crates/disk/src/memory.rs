@@ -7,10 +7,15 @@ use std::fs::File;
 use std::sync::Arc;
 
 use vhost::vhost_user::message::VhostUserMemoryRegion;
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
+use vm_memory::mmap::MmapRegionBuilder;
+use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, VolatileSlice};
+
+use crate::dirty::{Dirty, Marks, Pages};
 
 /// All of it, as it is at one moment.
-pub type Memory = GuestMemoryMmap<()>;
+pub type Memory = GuestMemoryMmap<Dirty>;
+/// A part of it, in one piece.
+pub type Slice<'m> = VolatileSlice<'m, Marks<'m>>;
 
 /// A stretch of it.
 #[derive(Clone)]
@@ -20,21 +25,34 @@ struct Stretch {
     /// The guest's.
     guest: u64,
     bytes: u64,
-    mapped: Arc<GuestRegionMmap<()>>,
+    mapped: Arc<GuestRegionMmap<Dirty>>,
 }
 
 /// What QEMU has shared.
 #[derive(Clone, Default)]
 pub struct Shared(Vec<Stretch>);
 
+/// The file's bytes from `place` on, as memory of the guest's.
+pub fn mapped(
+    file: File,
+    place: u64,
+    bytes: usize,
+    guest: u64,
+    pages: &Arc<Pages>,
+) -> Option<GuestRegionMmap<Dirty>> {
+    let region = MmapRegionBuilder::new_with_bitmap(bytes, Dirty::new(pages, guest))
+        .with_file_offset(FileOffset::new(file, place))
+        .with_mmap_prot(libc::PROT_READ | libc::PROT_WRITE)
+        .with_mmap_flags(libc::MAP_SHARED | libc::MAP_NORESERVE)
+        .build();
+    GuestRegionMmap::new(region.ok()?, GuestAddress(guest))
+}
+
 impl Shared {
-    /// Takes one more stretch in. False: it cannot be mapped, or overlaps another one.
-    pub fn add(&mut self, region: &VhostUserMemoryRegion, file: File) -> bool {
+    /// Takes one more stretch in, whose writes are marked in `pages`. False: it cannot be mapped, or overlaps another one.
+    pub fn add(&mut self, region: &VhostUserMemoryRegion, file: File, pages: &Arc<Pages>) -> bool {
         let Ok(bytes) = usize::try_from(region.memory_size) else { return false };
-        let place = FileOffset::new(file, region.mmap_offset);
-        let mapped = MmapRegion::<()>::from_file(place, bytes).ok();
-        let mapped =
-            mapped.and_then(|mapped| GuestRegionMmap::new(mapped, GuestAddress(region.guest_phys_addr)));
+        let mapped = mapped(file, region.mmap_offset, bytes, region.guest_phys_addr, pages);
         let Some(mapped) = mapped else { return false };
         let (user, guest) = (region.user_addr, region.guest_phys_addr);
         if user.checked_add(region.memory_size).is_none() {

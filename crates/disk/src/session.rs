@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use seawall_media::locks::lock;
 use vhost::vhost_user::message::{
@@ -15,7 +16,9 @@ use virtio_queue::{Queue, QueueT};
 use vm_memory::{GuestAddress, GuestAddressSpace, GuestMemoryAtomic};
 
 use crate::config::feature;
+use crate::dirty::Pages;
 use crate::disk::Disk;
+use crate::failure::Refused;
 use crate::inflight;
 use crate::memory::{Memory, Shared};
 use crate::ring::{Ring, Setup};
@@ -24,11 +27,14 @@ use crate::ring::{Ring, Setup};
 const QUEUE_MAX: u16 = 1024;
 /// Stretches of memory that QEMU may share one by one.
 const SLOTS: u64 = 509;
+/// So long whoever has the image is waited for when a guest arrives.
+const ARRIVAL: Duration = Duration::from_secs(10);
 
 /// A guest that is connected.
 pub struct Session {
     disk: Arc<Disk>,
     shared: Shared,
+    pages: Arc<Pages>,
     memory: Option<GuestMemoryAtomic<Memory>>,
     features: u64,
     queues: Vec<Vring>,
@@ -52,7 +58,8 @@ impl Session {
     /// A guest of this disk.
     pub fn new(disk: Arc<Disk>) -> Self {
         let queues = (0..disk.options().queues).map(|_| Vring::default()).collect();
-        Self { disk, shared: Shared::default(), memory: None, features: 0, queues, inflight: None }
+        let (shared, pages) = (Shared::default(), Arc::default());
+        Self { disk, shared, pages, memory: None, features: 0, queues, inflight: None }
     }
 
     fn queue(&mut self, index: u32) -> Result<&mut Vring> {
@@ -95,6 +102,8 @@ impl Session {
             known => known.flatten(),
         };
         let kick = kick.try_clone().map_err(Error::ReqHandlerError)?;
+        // A guest that arrives from another machine, which has let go of it by now; or one that comes back.
+        self.disk.image.take(ARRIVAL).map_err(refused)?;
         let call = Arc::clone(&vring.call);
         let setup = Setup { index, queue, kick, call, tracker };
         let ring =
@@ -109,9 +118,21 @@ impl Session {
         }
     }
 
+    /// A guest that QEMU moves has stopped: its image is the other machine's.
+    fn let_go(&self) -> Result<()> {
+        let is_still = self.queues.iter().all(|vring| vring.ring.is_none());
+        if is_still && self.pages.are_wanted() { self.disk.image.let_go().map_err(refused) } else { Ok(()) }
+    }
+
     fn stop_all(&mut self) {
         self.queues.iter_mut().for_each(Self::stop);
     }
+}
+
+/// Said here too: QEMU has no words of ours.
+fn refused(why: Refused) -> Error {
+    errln!("seawall: {why}");
+    Error::ReqHandlerError(std::io::Error::other(why))
 }
 
 fn lock_update(memory: &GuestMemoryAtomic<Memory>, now: Memory) {
@@ -156,6 +177,7 @@ impl VhostUserBackendReqHandlerMut for Session {
             return Err(Error::FeatureMismatch);
         }
         self.features = features;
+        self.pages.want(features & feature::LOG_ALL != 0);
         // A driver that cannot flush is to find every write durable: a BIOS, before the system's own driver comes.
         self.disk.has_cache.store(features & feature::FLUSH != 0, Relaxed);
         Ok(())
@@ -169,7 +191,7 @@ impl VhostUserBackendReqHandlerMut for Session {
     ) -> Result<Option<Vec<u64>>> {
         let mut shared = Shared::default();
         for (region, file) in regions.iter().zip(files) {
-            if !shared.add(region, file) {
+            if !shared.add(region, file, &self.pages) {
                 return Err(Error::InvalidParam);
             }
         }
@@ -183,7 +205,7 @@ impl VhostUserBackendReqHandlerMut for Session {
         file: File,
         _postcopy: Option<bool>,
     ) -> Result<Option<u64>> {
-        match self.shared.add(region, file) {
+        match self.shared.add(region, file, &self.pages) {
             true => self.has_changed().map(|()| None),
             false => Err(Error::InvalidParam),
         }
@@ -234,6 +256,7 @@ impl VhostUserBackendReqHandlerMut for Session {
         (vring.kick, vring.rings) = (None, None);
         *lock(&vring.call) = None;
         let base = u32::from(vring.base);
+        self.let_go()?;
         Ok(VhostUserVringState::new(index, base))
     }
 
@@ -255,6 +278,7 @@ impl VhostUserBackendReqHandlerMut for Session {
 
     fn get_protocol_features(&mut self) -> Result<Protocol> {
         Ok(Protocol::MQ
+            | Protocol::LOG_SHMFD
             | Protocol::CONFIG
             | Protocol::REPLY_ACK
             | Protocol::INFLIGHT_SHMFD
@@ -338,8 +362,9 @@ impl VhostUserBackendReqHandlerMut for Session {
         Err(NOT_A_DISK)
     }
 
-    fn set_log_base(&mut self, _log: &VhostUserLog, _file: File) -> Result<()> {
-        Err(NOT_A_DISK)
+    fn set_log_base(&mut self, log: &VhostUserLog, file: File) -> Result<()> {
+        let kept = self.pages.keep_in(file, log.mmap_offset, log.mmap_size);
+        kept.map_err(Error::ReqHandlerError)
     }
 }
 

@@ -14,7 +14,7 @@ use vhost::vhost_user::message::{
 };
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
+use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::ring::{BYTES, Done, Op, QUEUE, Raw, Ring};
@@ -47,7 +47,7 @@ impl std::fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
-fn other(error: impl std::fmt::Display) -> Trouble {
+pub(crate) fn other(error: impl std::fmt::Display) -> Trouble {
     Trouble::Other(error.to_string())
 }
 
@@ -76,13 +76,18 @@ impl Guest {
     /// # Errors
     /// The backend is not there, or refuses.
     pub fn connect(socket: &Path, queues: u16) -> Result<Self, Trouble> {
-        let bytes = BYTES * u64::from(queues);
-        let file = memfd_create("guest", MemfdFlags::CLOEXEC).map_err(other)?;
-        ftruncate(&file, bytes).map_err(other)?;
-        let place = FileOffset::new(File::from(file), 0);
-        let ranges = [(GuestAddress(0), bytes as usize, Some(place))];
-        let memory = GuestMemoryMmap::from_ranges_with_files(ranges).map_err(other)?;
+        let memory = memory_of(BYTES * u64::from(queues))?;
         let rings = (0..queues).map(|i| Ring::new(memory.clone(), BYTES * u64::from(i))).collect();
+        Self::go_on(socket, memory, rings, 0)
+    }
+
+    /// Connects with these queues as they are.
+    pub(crate) fn go_on(
+        socket: &Path,
+        memory: GuestMemoryMmap<()>,
+        rings: Vec<Ring>,
+        unwanted: u64,
+    ) -> Result<Self, Trouble> {
         let socket = socket.to_owned();
         let (front, back, inflight, config) = (None, None, None, Vec::new());
         let mut guest = Self {
@@ -94,7 +99,7 @@ impl Guest {
             ends: Vec::new(),
             inflight,
             features: 0,
-            unwanted: 0,
+            unwanted,
             config,
         };
         guest.connect_again()?;
@@ -117,6 +122,7 @@ impl Guest {
         let wanted = VhostUserProtocolFeatures::CONFIG
             | VhostUserProtocolFeatures::REPLY_ACK
             | VhostUserProtocolFeatures::MQ
+            | VhostUserProtocolFeatures::LOG_SHMFD
             | VhostUserProtocolFeatures::BACKEND_REQ
             | VhostUserProtocolFeatures::INFLIGHT_SHMFD;
         let protocol = protocol & wanted;
@@ -295,10 +301,41 @@ impl Guest {
     ///
     /// # Errors
     /// The backend is gone.
-    pub fn end(mut self) -> Result<(), Trouble> {
-        let front = self.front.take().ok_or(Trouble::Gone)?;
-        (0..self.rings.len()).try_for_each(|i| front.get_vring_base(i).map(drop).map_err(other))
+    pub fn end(self) -> Result<(), Trouble> {
+        self.stop().map(drop)
     }
+
+    /// The same. The queues as they are, and what the backend is not asked for.
+    pub(crate) fn stop(mut self) -> Result<(Vec<Ring>, u64), Trouble> {
+        let front = self.front.take().ok_or(Trouble::Gone)?;
+        (0..self.rings.len()).try_for_each(|i| front.get_vring_base(i).map(drop).map_err(other))?;
+        Ok((self.rings, self.unwanted))
+    }
+
+    /// The connection.
+    pub(crate) fn connected(&mut self) -> Result<&mut Frontend, Trouble> {
+        self.front.as_mut().ok_or(Trouble::Gone)
+    }
+
+    /// How long its memory is.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        BYTES * self.rings.len() as u64
+    }
+
+    /// All that is in it.
+    pub(crate) fn content(&self) -> Result<Vec<u8>, Trouble> {
+        let mut all = vec![0; self.memory_bytes() as usize];
+        self.memory.read_slice(&mut all, GuestAddress(0)).map_err(other)?;
+        Ok(all)
+    }
+}
+
+/// Memory of a guest's that a backend can be given.
+pub(crate) fn memory_of(bytes: u64) -> Result<GuestMemoryMmap<()>, Trouble> {
+    let file = memfd_create("guest", MemfdFlags::CLOEXEC).map_err(other)?;
+    ftruncate(&file, bytes).map_err(other)?;
+    let place = FileOffset::new(File::from(file), 0);
+    GuestMemoryMmap::from_ranges_with_files([(GuestAddress(0), bytes as usize, Some(place))]).map_err(other)
 }
 
 fn borrow(fd: &impl AsRawFd) -> rustix::fd::BorrowedFd<'_> {

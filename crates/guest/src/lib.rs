@@ -4,12 +4,14 @@
 //! Input: a backend's socket. Output: requests and their answers. The memory that a guest shares, and what it keeps of requests
 //! in flight, outlive the backend: [`Guest::connect_again`] goes on with the next one, as QEMU does with `reconnect=1`.
 //!
-//! What it leaves out: interrupts other than by eventfd, packed rings, migration.
+//! What it leaves out: interrupts other than by eventfd, packed rings.
 
 #![deny(unsafe_code)]
 
 mod front;
+mod moving;
 mod ring;
 
 pub use front::{Guest, Trouble};
+pub use moving::{LOG_ALL, Move};
 pub use ring::{Done, Op, Raw, SLOT_BYTES, SLOTS};

@@ -79,6 +79,31 @@ impl Ring {
         Self { base, memory, pending: vec![None; usize::from(SLOTS)], available: 0, used: 0 }
     }
 
+    /// The same one with other memory, which has what this one has.
+    pub(crate) fn over(self, memory: GuestMemoryMmap<()>) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The guest's memory.
+    pub(crate) fn memory(&self) -> &GuestMemoryMmap<()> {
+        &self.memory
+    }
+
+    /// The guest's address where it begins.
+    pub(crate) fn begin(&self) -> u64 {
+        self.base
+    }
+
+    /// True if the guest itself may have written the page at this address: not the used ring, and not where an answer goes.
+    pub(crate) fn writes(&self, at: u64) -> bool {
+        let offset = at - self.base;
+        if offset < DATA {
+            return offset != USED;
+        }
+        let slot = ((offset - DATA) / SLOT_BYTES as u64) as usize;
+        !matches!(self.pending.get(slot), Some(Some(Op::Read(..) | Op::Id)))
+    }
+
     /// The guest's addresses of its descriptors, its available and its used ring.
     pub fn places(&self) -> [u64; 3] {
         [self.base, self.base + AVAILABLE, self.base + USED]

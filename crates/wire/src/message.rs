@@ -46,6 +46,9 @@ pub enum Kind {
     /// Of a front whose program is about to remove or replace the directory whose descriptor comes along: guards in it that
     /// protect nothing any more are lowered.
     LowerLeft = 10,
+    /// Of a front that gives a managed file up, because another machine is about to write it: it leaves the log, and its guard is
+    /// lowered. The body: slot, generation (little-endian u32).
+    LetGo = 11,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -76,6 +79,7 @@ impl Kind {
             8 => Self::Ping,
             9 => Self::Rename,
             10 => Self::LowerLeft,
+            11 => Self::LetGo,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,

@@ -84,6 +84,17 @@ impl Disks {
         self.started(self.command(more))
     }
 
+    /// Serves it for a guest that arrives from elsewhere, with the log of another place.
+    pub fn await_guest(&self, place: &Place) -> (Backend, PathBuf) {
+        let (image, socket) = (self.image().display().to_string(), place.ram("arrival.sock"));
+        let _ = fs::remove_file(&socket);
+        let mut command = place.command(&["disk", &image, "--incoming", "--socket", &socket, "--quiet"]);
+        command.args(["--pool", place.pool()]).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.spawn().expect("seawall starts");
+        wait_for("the disk's socket", || Path::new(&socket).exists());
+        (Backend(child), socket.into())
+    }
+
     /// The same, to be killed at a step of its own.
     pub fn serve_and_die_at(&self, step: u64) -> Backend {
         let mut command = self.command(&[]);

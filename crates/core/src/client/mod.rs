@@ -96,7 +96,7 @@ const fn limit_ns(kind: Kind) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match kind {
         // A real sync of files, or of the log, happens behind these.
-        Kind::SyncFile | Kind::Harden | Kind::GoWithout => 120 * SECOND,
+        Kind::SyncFile | Kind::Harden | Kind::GoWithout | Kind::LetGo => 120 * SECOND,
         // A registration under the policy `atomic` syncs the file.
         _ => 10 * SECOND,
     }
@@ -213,6 +213,13 @@ impl<T: Transport> Client<T> {
     pub fn lower_left(&self, directory: BorrowedFd<'_>) -> bool {
         let answer = self.ask_now(Kind::LowerLeft, &[], Some(directory));
         answer.is_some_and(|answer| answer::is_done(&answer.reply))
+    }
+
+    /// Gives a managed file up, because another machine is about to write it. False: it stays in the log, and its guard up.
+    #[must_use]
+    pub fn let_go(&self, file: FileRef) -> bool {
+        let answer = self.ask(Kind::LetGo, &words(file), None);
+        answer.is_ok_and(|answer| answer::is_done(&answer.reply))
     }
 
     /// A real fdatasync of a managed file by the daemon.

@@ -32,6 +32,9 @@ pub struct Disk {
     /// The guest cannot write. The log is not used
     #[arg(long)]
     pub(super) read_only: bool,
+    /// The target of a live migration: another machine serves the image until the guest arrives here
+    #[arg(long, conflicts_with_all = ["create", "resize", "cache"])]
+    pub(super) incoming: bool,
     /// Queues that the guest may use, one for each of its processors at most
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) queues: u16,

@@ -93,6 +93,7 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
         serial: how.serial.clone(),
         queues: how.queues,
         limits: Limits { requests: how.iops, bytes: how.bytes_per_second },
+        is_incoming: how.incoming,
     };
     let group = how.group.as_deref().map(group).transpose()?;
     let socket = how.socket.as_deref().context("--socket: where QEMU connects")?;
