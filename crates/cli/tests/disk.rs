@@ -237,6 +237,28 @@ fn a_guest_moves_while_it_is_at_work_and_back_again() {
 }
 
 #[test]
+fn a_guest_does_not_arrive_at_an_image_of_which_another_log_has_more() {
+    let (disks, elsewhere) = (Disks::new(), Place::new());
+    let backend = disks.serve(&[]);
+    let mut guest = disks.guest(1);
+    let (there, socket) = disks.await_guest(&elsewhere);
+    guest.ask(Op::Write(0, vec![7; 4096])).expect("written");
+    guest.ask(Op::Flush).expect("flushed");
+    backend.kill();
+    assert!(Guest::connect(&socket, 1).is_err(), "the image is not what the guest was told");
+    let backend = disks.serve(&[]);
+    guest.connect_again().expect("it goes on where it was");
+    assert_eq!(guest.ask(Op::Read(0, 4096)).expect("read"), [7; 4096]);
+    assert!(Guest::connect(&socket, 1).is_err(), "it is in use");
+    guest.end().expect("ended");
+    backend.ends();
+    let mut late = Guest::connect(&socket, 1).expect("it is nobody's now");
+    assert_eq!(late.ask(Op::Read(0, 4096)).expect("read"), [7; 4096]);
+    late.end().expect("ended");
+    there.ends();
+}
+
+#[test]
 fn a_disk_that_is_read_alone_needs_no_log() {
     let disks = Disks::new();
     fs::write(disks.image(), vec![7; SIZE as usize]).expect("written");
