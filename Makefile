@@ -78,7 +78,7 @@ build: ## Programs and preload library, in target/release
 	$(CARGO) build --release $(CARGO_FLAGS) $(PRELOAD)
 
 .PHONY: test
-test: ## All tests; PostgreSQL and SQLite among them (make deps installs what they need)
+test: deps ## All tests, with what they need from the distribution: PostgreSQL, SQLite, a C compiler (half an hour)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast --workspace --exclude seawall-preload
