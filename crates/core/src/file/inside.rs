@@ -193,7 +193,9 @@ impl Inside<'_> {
     /// knows it of a file that is out of the log.
     #[cfg(feature = "std")]
     pub(crate) fn measured(&self, solid: u64) -> u64 {
-        debug_assert!(self.slot().state().has(Flag::TRACKED), "only a file in the log is stored into");
+        // Whoever lost the lock meanwhile finds the file out of the log.
+        let may_be_stored = self.slot().state().has(Flag::TRACKED | Flag::STUCK);
+        debug_assert!(may_be_stored, "only a file in the log is stored into");
         self.slot().solid_bytes().swap(solid, SeqCst)
     }
 
