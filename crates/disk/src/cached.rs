@@ -96,23 +96,30 @@ impl Cached {
     }
 
     /// Runs a change of these bytes.
-    pub fn changing<R>(&self, joined: &Joined, from: u64, len: u64, op: impl FnOnce() -> R) -> R {
-        match &joined.cache {
+    pub fn changing<R>(&self, joined: Option<&Joined>, from: u64, len: u64, op: impl FnOnce() -> R) -> R {
+        match self.open(joined) {
             None => op(),
-            Some(cache) => {
-                change::write(cache, &Open { cached: self, joined }, || Span::Bytes { from, len }, op)
-            }
+            Some((cache, open)) => change::write(cache, &open, || Span::Bytes { from, len }, op),
         }
+    }
+
+    fn open<'a>(&'a self, joined: Option<&'a Joined>) -> Option<(&'a Cache, Open<'a>)> {
+        let joined = joined?;
+        Some((joined.cache.as_ref()?, Open { cached: self, joined }))
     }
 
     /// Runs a real sync.
     ///
     /// # Errors
     /// What it says.
-    pub fn syncing(&self, joined: &Joined, op: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
-        match &joined.cache {
+    pub fn syncing(
+        &self,
+        joined: Option<&Joined>,
+        op: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        match self.open(joined) {
             None => op(),
-            Some(cache) => change::sync(cache, &Open { cached: self, joined }, op),
+            Some((cache, open)) => change::sync(cache, &open, op),
         }
     }
 
@@ -120,17 +127,16 @@ impl Cached {
     ///
     /// # Errors
     /// The disk's; EIO if the image has become shorter; AGAIN if something is to be waited for.
-    pub fn read(&self, joined: &Joined, read: &Read<'_>) -> Result<bool, Errno> {
-        let Some(cache) = joined.cache.as_ref().filter(|_| reader::may_be(read.at, read.len())) else {
+    pub fn read(&self, joined: Option<&Joined>, read: &Read<'_>) -> Result<bool, Errno> {
+        let Some((cache, open)) = self.open(joined).filter(|_| reader::may_be(read.at, read.len())) else {
             return Ok(false);
         };
-        let open = Open { cached: self, joined };
         let mut word = open.word(cache);
         if word.reads() == Reads::Ask {
             if read.at_once {
                 return Err(Errno::AGAIN);
             }
-            word = word.answered(joined.enter(read.file.as_fd()));
+            word = word.answered(open.joined.enter(read.file.as_fd()));
             open.remember(word);
         }
         match word.reads() {

@@ -1,5 +1,6 @@
 //! One disk: its image, and what its guest may do with it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use crate::config;
 use crate::count::{Counts, Seen};
 use crate::failure::Refused;
 use crate::image::{Image, may_become};
+use crate::log::Log;
 use crate::memory::Memory;
 use crate::pace::{Limits, Pace};
 use crate::request::{MustWait, Patience, Request};
@@ -37,9 +39,9 @@ pub struct Options {
 }
 
 /// A disk.
-pub struct Disk {
+pub struct Disk<L = Joined> {
     /// Its content.
-    pub image: Image,
+    pub image: Image<L>,
     /// Its limits.
     pub pace: Pace,
     /// For what waits for a disk.
@@ -61,7 +63,7 @@ pub const SERIAL: usize = 20;
 const THREADS: usize = 64;
 const STACK: usize = 256 << 10;
 
-impl Disk {
+impl Disk<Joined> {
     /// Opens the image and takes it into the log of `pool`, whose daemon runs; an incoming one only when its guest is here.
     ///
     /// # Errors
@@ -75,7 +77,23 @@ impl Disk {
         if !options.is_incoming {
             image.take(Duration::ZERO)?;
         }
-        Ok(Self {
+        Ok(Self::with(image, options))
+    }
+}
+
+impl<L: Log> Disk<L> {
+    /// The disk whose image is open as `file`, for writing, and whose requests go through this log.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn of(options: Options, file: File, log: L) -> Result<Self, Refused> {
+        let image = Image::of(&options.image, file, Some(log), options.is_atomic)?;
+        image.take_open()?;
+        Ok(Self::with(image, options))
+    }
+
+    fn with(image: Image<L>, options: Options) -> Self {
+        Self {
             image,
             pace: Pace::new(options.limits),
             workers: Workers::new("disk", STACK, THREADS),
@@ -84,7 +102,7 @@ impl Disk {
             back: Back::default(),
             has_cache: AtomicBool::new(false),
             options,
-        })
+        }
     }
 
     /// Carries out the request at `head` of a table of descriptors, as a queue does: all that a hostile guest can have done. How much

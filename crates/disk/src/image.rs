@@ -18,12 +18,13 @@ use seawall_core::client::Course;
 use seawall_core::{At, Begun, Change, Errno, FileRef, Scope, Syncing, certain};
 use seawall_daemon::guard;
 use seawall_daemon::place::beside;
-use seawall_front::Joined;
 use seawall_media::locks::{self, read, write};
+use seawall_media::sim;
 
 use crate::cached::{Cached, Read};
 use crate::config::{LONGEST_ZEROS, SECTOR};
 use crate::failure::Refused;
+use crate::log::Log;
 use crate::memory::Slice;
 use crate::{lock, sys};
 
@@ -41,7 +42,7 @@ const ASIDE: &str = ".seawall";
 const QCOW2: [u8; 4] = *b"QFI\xfb";
 
 /// A disk's content.
-pub struct Image {
+pub struct Image<L> {
     /// Where it was when it was opened.
     path: PathBuf,
     /// Open for writing only while it is ours: on the same host somebody else's daemon would take us for a stranger who writes.
@@ -49,11 +50,11 @@ pub struct Image {
     bytes: AtomicU64,
     /// It is locked, and in the log. Until then, and after it was let go, it is another machine's.
     is_ours: Mutex<bool>,
-    log: Option<Logged>,
+    log: Option<Logged<L>>,
 }
 
-struct Logged {
-    joined: Joined,
+struct Logged<L> {
+    joined: L,
     /// Each write is to be whole after a power cut, flushed or not.
     is_atomic: bool,
     /// Its place in the log. `None`: it is not in it.
@@ -64,14 +65,22 @@ struct Logged {
     cached: Cached,
 }
 
-impl Image {
-    /// Opens the image at `path`, or where its guard keeps it. It is to be [taken](Self::take) before anybody uses it. `joined`: its
-    /// log; a disk that is read alone has none. `is_atomic`: each write is whole after a power cut, flushed or not.
+impl<L: Log> Image<L> {
+    /// Opens the image at `path`, or where its guard keeps it. The rest as [`of`](Self::of).
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn open(path: &Path, joined: Option<Joined>, is_atomic: bool) -> Result<Self, Refused> {
+    pub fn open(path: &Path, joined: Option<L>, is_atomic: bool) -> Result<Self, Refused> {
         let file = open_true(path, true).map_err(Refused::failed(path.display().to_string()))?;
+        Self::of(path, file, joined, is_atomic)
+    }
+
+    /// The image that `file` is, called `path`. It is to be [taken](Self::take) before anybody uses it. `joined`: its log; a disk
+    /// that is read alone has none. `is_atomic`: each write is whole after a power cut, flushed or not.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn of(path: &Path, file: File, joined: Option<L>, is_atomic: bool) -> Result<Self, Refused> {
         let stat = check(path, &file)?;
         let log = joined.map(|joined| Logged {
             joined,
@@ -107,6 +116,20 @@ impl Image {
             Err(_) => self.close()?,
         }
         entered
+    }
+
+    /// The same by the descriptor that there is, which is open for writing.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn take_open(&self) -> Result<(), Refused> {
+        let mut is_ours = locks::lock(&self.is_ours);
+        if !lock_at(&self.path, &self.file, self.is_read_only())? {
+            return Err(Refused::InUse(self.path.clone()));
+        }
+        self.enter()?;
+        *is_ours = true;
+        Ok(())
     }
 
     /// The file that has its name now, which must be the one that it was.
@@ -153,7 +176,7 @@ impl Image {
         }
         if let Some(log) = &self.log {
             let mut place = write(&log.place);
-            if place.is_some_and(|file| log.joined.engine.knows(file) && !log.joined.daemon.let_go(file)) {
+            if place.is_some_and(|file| log.joined.engine().knows(file) && !log.joined.let_go(file)) {
                 return Err(Refused::NotLetGo(self.path.clone()));
             }
             *place = None;
@@ -164,7 +187,7 @@ impl Image {
 
     /// True if it can be let go at all: nobody else remembers what it has. A block cache would, after another machine wrote it.
     pub fn can_move(&self) -> bool {
-        self.log.as_ref().is_none_or(|log| log.joined.cache.is_none())
+        self.log.as_ref().is_none_or(|log| log.joined.caching().is_none())
     }
 
     /// Its size. It never becomes less while it is served.
@@ -197,9 +220,10 @@ impl Image {
     /// The disk's; EIO if the image has become shorter.
     pub fn read(&self, mut at: u64, mut into: Vec<Slice<'_>>, from_cache: bool) -> Result<(), Errno> {
         if let Some(log) = &self.log
-            && log
-                .cached
-                .read(&log.joined, &Read { file: &self.file, at, into: &into, at_once: from_cache })?
+            && log.cached.read(
+                log.joined.caching(),
+                &Read { file: &self.file, at, into: &into, at_once: from_cache },
+            )?
         {
             return Ok(());
         }
@@ -242,7 +266,11 @@ impl Image {
         let publish = || {
             let kept = FallocateFlags::KEEP_SIZE;
             let mode = if may_unmap { FallocateFlags::PUNCH_HOLE } else { FallocateFlags::ZERO_RANGE };
-            if rustix::fs::fallocate(&self.file, mode | kept, at, len).is_ok() {
+            let by_one_call = match sim::publishes_zeros(self.file.as_raw_fd(), at, len) {
+                None => rustix::fs::fallocate(&self.file, mode | kept, at, len).is_ok(),
+                Some(simulated) => simulated.is_ok(),
+            };
+            if by_one_call {
                 return Ok(());
             }
             let mut at = at;
@@ -256,7 +284,12 @@ impl Image {
     }
 
     fn write_whole(&self, at: u64, data: &[u8]) -> Result<(), Errno> {
-        self.file.write_all_at(data, at).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
+        match sim::publishes(self.file.as_raw_fd(), at, data) {
+            None => {
+                self.file.write_all_at(data, at).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
+            }
+            Some(simulated) => simulated.map_err(Errno::from_raw_os_error),
+        }
     }
 
     /// Begin, log, publish, finish; or around the log.
@@ -267,18 +300,18 @@ impl Image {
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let Some(log) = &self.log else { return Err(Errno::ROFS) };
-        log.cached.changing(&log.joined, from, len, || self.change_logged(log, log_it, publish))
+        log.cached.changing(log.joined.caching(), from, len, || self.change_logged(log, log_it, publish))
     }
 
     fn change_logged<'e>(
         &'e self,
-        log: &'e Logged,
+        log: &'e Logged<L>,
         log_it: impl FnOnce(Begun<'e>) -> Result<Change<'e>, Errno>,
         publish: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let place = self.place(log);
         let Some(file) = *place else { return publish() };
-        let engine = &log.joined.engine;
+        let engine = log.joined.engine();
         let logged = log_it(engine.begin(log.joined.me(), file, self.file.as_fd()));
         if engine.gave_up() {
             errln!(
@@ -299,9 +332,9 @@ impl Image {
         let Some(log) = &self.log else { return Ok(()) };
         let place = self.place(log);
         let fd = self.file.as_fd();
-        let real = || log.cached.syncing(&log.joined, || certain::fdatasync(fd));
+        let real = || log.cached.syncing(log.joined.caching(), || certain::fdatasync(fd));
         let Some(file) = *place else { return real() };
-        let mut sync = log.joined.engine.sync(log.joined.me(), file, Scope::Data);
+        let mut sync = log.joined.engine().sync(log.joined.me(), file, Scope::Data);
         loop {
             sync = match sync {
                 Syncing::Done(done) => return done,
@@ -311,31 +344,31 @@ impl Image {
         }
     }
 
-    fn sync_name(&self, log: &Logged, file: FileRef) -> Result<bool, Errno> {
+    fn sync_name(&self, log: &Logged<L>, file: FileRef) -> Result<bool, Errno> {
         let path = self.path().map_err(|_| Errno::NOENT)?;
-        log.joined.engine.sync_directory(file, self.file.as_fd(), path.as_os_str().as_bytes())
+        log.joined.engine().sync_directory(file, self.file.as_fd(), path.as_os_str().as_bytes())
     }
 
     /// True if a change waits for the end of a freeze.
     pub fn must_wait(&self) -> bool {
         let Some(log) = &self.log else { return false };
-        read(&log.place).is_some_and(|file| log.joined.engine.state(file).is_suspended())
+        read(&log.place).is_some_and(|file| log.joined.engine().state(file).is_suspended())
     }
 
     /// True if a sync waits for nobody: no disk, and no other host.
     pub fn syncs_at_once(&self) -> bool {
         let Some(log) = &self.log else { return true };
-        let engine = &log.joined.engine;
+        let engine = log.joined.engine();
         let is_absorbed =
             |file: FileRef| engine.pool().journal().is_none() && engine.absorbs(file, Scope::Data);
         read(&log.place).is_some_and(is_absorbed)
     }
 
     /// Its place in the log, for as long as that may not change.
-    fn place<'l>(&self, log: &'l Logged) -> RwLockReadGuard<'l, Option<FileRef>> {
-        let is_known = |file: FileRef| log.joined.engine.knows(file);
+    fn place<'l>(&self, log: &'l Logged<L>) -> RwLockReadGuard<'l, Option<FileRef>> {
+        let is_known = |file: FileRef| log.joined.engine().knows(file);
         let mut place = read(&log.place);
-        if !place.is_some_and(is_known) && log.joined.daemon.may_ask() {
+        if !place.is_some_and(is_known) && log.joined.may_ask() {
             drop(place);
             self.register(log);
             place = read(&log.place);
@@ -348,7 +381,7 @@ impl Image {
         place
     }
 
-    fn register(&self, log: &Logged) -> Course {
+    fn register(&self, log: &Logged<L>) -> Course {
         let mut place = write(&log.place);
         let course = log.joined.register(self.file.as_fd(), log.is_atomic);
         *place = match course {
@@ -358,7 +391,7 @@ impl Image {
         if let Some(file) = *place
             && log.told.swap(false, Relaxed)
         {
-            log.joined.engine.disturb(file);
+            log.joined.engine().disturb(file);
         }
         course
     }

@@ -1,6 +1,6 @@
 //! What a guest asks of its disk (virtio 1.2, 5.2.6): parsed, checked, carried out.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use seawall_core::Errno;
@@ -9,6 +9,7 @@ use vm_memory::{Bytes, GuestAddress};
 use crate::chain::{Chain, Malformed, Stretch, length, slices};
 use crate::config::{LONGEST_ZEROS, RANGES, SECTOR};
 use crate::disk::{Disk, SERIAL};
+use crate::log::Log;
 use crate::memory::Memory;
 
 const IN: u32 = 0;
@@ -80,7 +81,7 @@ pub struct MustWait;
 
 thread_local! {
     /// What the guest writes, copied out of its memory.
-    static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl Request {
@@ -88,7 +89,12 @@ impl Request {
     ///
     /// # Errors
     /// The rules of the ring are broken, or it has no place for an answer.
-    pub fn at(head: u16, (table, size): (u64, u16), memory: &Memory, disk: &Disk) -> Result<Self, Malformed> {
+    pub fn at<L: Log>(
+        head: u16,
+        (table, size): (u64, u16),
+        memory: &Memory,
+        disk: &Disk<L>,
+    ) -> Result<Self, Malformed> {
         let mut chain = Chain::of(memory, table, size, head)?;
         let status = chain.take_status().ok_or(Malformed("a request without a place for its status"))?;
         let mut head = [0; 16];
@@ -100,7 +106,7 @@ impl Request {
         Ok(Self { op: Self::op(word(0), sector, chain, memory, disk), status })
     }
 
-    fn op(kind: u32, sector: u64, mut chain: Chain, memory: &Memory, disk: &Disk) -> Op {
+    fn op<L: Log>(kind: u32, sector: u64, mut chain: Chain, memory: &Memory, disk: &Disk<L>) -> Op {
         let place = |stretches: &[Stretch]| {
             let len = length(stretches);
             within(disk, sector, len).filter(|_| len <= LONGEST && len.is_multiple_of(SECTOR))
@@ -140,7 +146,12 @@ impl Request {
     ///
     /// # Errors
     /// Without patience: nothing was done, and it must wait.
-    pub fn carry_out(&self, memory: &Memory, disk: &Disk, patience: Patience) -> Result<u32, MustWait> {
+    pub fn carry_out<L: Log>(
+        &self,
+        memory: &Memory,
+        disk: &Disk<L>,
+        patience: Patience,
+    ) -> Result<u32, MustWait> {
         let (status, written) = match &self.op {
             Op::Read { at, into } => match read(disk, memory, *at, into, patience) {
                 Err(Errno::AGAIN) if patience == Patience::None => return Err(MustWait),
@@ -164,7 +175,7 @@ impl Request {
 }
 
 impl Request {
-    fn count(&self, disk: &Disk) {
+    fn count<L>(&self, disk: &Disk<L>) {
         match &self.op {
             Op::Read { into, .. } => disk.counts.read(length(into)),
             Op::Write { from, .. } => disk.counts.wrote(length(from)),
@@ -176,12 +187,12 @@ impl Request {
 }
 
 /// True if a write waits: it is to be durable when it is answered, or a copy of the image is being taken.
-fn waits(disk: &Disk) -> bool {
+fn waits<L: Log>(disk: &Disk<L>) -> bool {
     disk.image.must_wait() || !disk.has_cache.load(Relaxed) && !disk.image.syncs_at_once()
 }
 
 /// Where the sectors are, if all are on the disk.
-fn within(disk: &Disk, sector: u64, len: u64) -> Option<u64> {
+fn within<L: Log>(disk: &Disk<L>, sector: u64, len: u64) -> Option<u64> {
     let at = sector.checked_mul(SECTOR)?;
     at.checked_add(len).filter(|end| *end <= disk.image.bytes()).map(|_| at)
 }
@@ -190,41 +201,47 @@ fn status_of(done: Result<(), Errno>) -> Status {
     if done.is_ok() { Status::Ok } else { Status::Error }
 }
 
-fn read(disk: &Disk, memory: &Memory, at: u64, into: &[Stretch], patience: Patience) -> Result<(), Errno> {
+fn read<L: Log>(
+    disk: &Disk<L>,
+    memory: &Memory,
+    at: u64,
+    into: &[Stretch],
+    patience: Patience,
+) -> Result<(), Errno> {
     let slices = slices(memory, into).ok_or(Errno::FAULT)?;
     disk.image.read(at, slices, patience == Patience::None)
 }
 
-fn write(disk: &Disk, memory: &Memory, at: u64, from: &[Stretch]) -> Result<(), Errno> {
+fn write<L: Log>(disk: &Disk<L>, memory: &Memory, at: u64, from: &[Stretch]) -> Result<(), Errno> {
     let slices = slices(memory, from).ok_or(Errno::FAULT)?;
-    ROOM.with_borrow_mut(|room| {
-        room.resize(length(from) as usize, 0);
-        let mut rest = &mut room[..];
-        for slice in slices {
-            let (now, later) = rest.split_at_mut(slice.len());
-            slice.copy_to(now);
-            rest = later;
-        }
-        disk.image.write(at, room)?;
-        // What is seldom so long is not kept.
-        if room.capacity() > 4 << 20 {
-            *room = Vec::new();
-        }
-        durable(disk)
-    })
+    let mut room = ROOM.take();
+    room.resize(length(from) as usize, 0);
+    let mut rest = &mut room[..];
+    for slice in slices {
+        let (now, later) = rest.split_at_mut(slice.len());
+        slice.copy_to(now);
+        rest = later;
+    }
+    let done = disk.image.write(at, &room);
+    // What is seldom so long is not kept.
+    if room.capacity() <= 4 << 20 {
+        ROOM.set(room);
+    }
+    done?;
+    durable(disk)
 }
 
-fn zeros(disk: &Disk, ranges: &[Zeros]) -> Result<(), Errno> {
+fn zeros<L: Log>(disk: &Disk<L>, ranges: &[Zeros]) -> Result<(), Errno> {
     ranges.iter().try_for_each(|range| disk.image.write_zeros(range.at, range.len, range.may_unmap))?;
     durable(disk)
 }
 
 /// Without a cache that the guest flushes, each write is durable.
-fn durable(disk: &Disk) -> Result<(), Errno> {
+fn durable<L: Log>(disk: &Disk<L>) -> Result<(), Errno> {
     if disk.has_cache.load(Relaxed) { Ok(()) } else { disk.image.sync() }
 }
 
-fn id(disk: &Disk, memory: &Memory, into: &[Stretch]) -> (Status, u64) {
+fn id<L: Log>(disk: &Disk<L>, memory: &Memory, into: &[Stretch]) -> (Status, u64) {
     let serial = disk.serial();
     let Some(slices) = slices(memory, into) else { return (Status::Error, 0) };
     let mut rest = &serial[..];
@@ -237,7 +254,7 @@ fn id(disk: &Disk, memory: &Memory, into: &[Stretch]) -> (Status, u64) {
 }
 
 /// The ranges of a discard or a write of zeros.
-fn ranges(kind: u32, chain: &mut Chain, memory: &Memory, disk: &Disk) -> Op {
+fn ranges<L: Log>(kind: u32, chain: &mut Chain, memory: &Memory, disk: &Disk<L>) -> Op {
     let bytes = length(&chain.given);
     if bytes == 0 || !bytes.is_multiple_of(RANGE as u64) || bytes / RANGE as u64 > u64::from(RANGES) {
         return Op::Refused(Status::Error);

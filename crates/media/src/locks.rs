@@ -7,14 +7,22 @@ use std::sync::{
 };
 use std::time::Duration;
 
+use crate::sim;
+
 /// Locks.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shares.
+/// Shares. A simulated thread gives way as long as somebody else has it.
 pub fn read<T: ?Sized>(shared: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    shared.read().unwrap_or_else(PoisonError::into_inner)
+    loop {
+        match try_read(shared) {
+            Some(held) => return held,
+            None if sim::waits() => {}
+            None => return shared.read().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
 }
 
 /// Shares, unless that had to be waited for.
@@ -26,9 +34,16 @@ pub fn try_read<T: ?Sized>(shared: &RwLock<T>) -> Option<RwLockReadGuard<'_, T>>
     }
 }
 
-/// Locks what others share.
+/// Locks what others share. A simulated thread gives way as long as they do.
 pub fn write<T: ?Sized>(shared: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    shared.write().unwrap_or_else(PoisonError::into_inner)
+    loop {
+        match shared.try_write() {
+            Ok(held) => return held,
+            Err(TryLockError::Poisoned(held)) => return held.into_inner(),
+            Err(TryLockError::WouldBlock) if sim::waits() => {}
+            Err(TryLockError::WouldBlock) => return shared.write().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
 }
 
 /// Waits until somebody wakes this thread.

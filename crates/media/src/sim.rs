@@ -1,7 +1,7 @@
 //! Hooks at the verbs, for a simulated medium.
 //!
 //! With feature `sim` every verb of a [`Region`](crate::Region), every fence, every access to a shared word,
-//! every real sync and every wait tells the thread's `Observer`, if one is installed, what happened, and
+//! every real sync, a disk's every publish and every wait tells the thread's `Observer`, if one is installed, what happened, and
 //! from which line of source. Without the feature the hooks are empty and vanish.
 //!
 //! Not handled here: what an observer does with it (`seawall-sim`).
@@ -42,6 +42,14 @@ mod on {
         }
         /// A real sync of this descriptor: the answer it is to get, or `None` to ask the kernel.
         fn syncs(&self, _fd: i32) -> Option<Result<(), i32>> {
+            None
+        }
+        /// These bytes are to be written to a file of the data: the answer, or `None` to ask the kernel.
+        fn publishes(&self, _fd: i32, _at: u64, _bytes: &[u8]) -> Option<Result<(), i32>> {
+            None
+        }
+        /// The same of so many zeros, by one call for all of them.
+        fn publishes_zeros(&self, _fd: i32, _at: u64, _len: u64) -> Option<Result<(), i32>> {
             None
         }
         /// Whether whoever holds the lock that is waited for stands still, or `None` to ask the kernel.
@@ -129,6 +137,16 @@ mod on {
         observer().and_then(|observer| observer.syncs(fd))
     }
 
+    /// Asks what a write to the file `fd` answers.
+    pub fn publishes(fd: i32, at: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
+        observer().and_then(|observer| observer.publishes(fd, at, bytes))
+    }
+
+    /// Asks what a call that makes so much of the file `fd` zero answers.
+    pub fn publishes_zeros(fd: i32, at: u64, len: u64) -> Option<Result<(), i32>> {
+        observer().and_then(|observer| observer.publishes_zeros(fd, at, len))
+    }
+
     /// Asks what a durable write to the block device `fd` answers.
     pub(crate) fn writes_block(fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
         observer().and_then(|observer| observer.writes_block(fd, position, bytes))
@@ -185,6 +203,18 @@ mod off {
     /// Nothing is simulated: the kernel answers.
     #[inline(always)]
     pub fn syncs(_fd: i32) -> Option<Result<(), i32>> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn publishes(_fd: i32, _at: u64, _bytes: &[u8]) -> Option<Result<(), i32>> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn publishes_zeros(_fd: i32, _at: u64, _len: u64) -> Option<Result<(), i32>> {
         None
     }
 
