@@ -14,4 +14,4 @@ mod ring;
 
 pub use front::{Guest, Trouble};
 pub use moving::{LOG_ALL, Move};
-pub use ring::{Done, Op, Raw, SLOT_BYTES, SLOTS};
+pub use ring::{BYTES as RING_BYTES, Done, Op, QUEUE, Raw, Ring, SLOT_BYTES, SLOTS};

@@ -128,6 +128,11 @@ impl Ring {
         self.pending.iter().enumerate().filter_map(|(slot, op)| Some((slot as u16, op.as_ref()?)))
     }
 
+    /// The first descriptor of a slot's request.
+    pub fn head(slot: u16) -> u16 {
+        slot * 4
+    }
+
     /// Puts a request into the ring.
     pub fn put(&mut self, slot: u16, op: Op) {
         let head = self.at(HEADS + HEAD * u64::from(slot));
@@ -161,7 +166,7 @@ impl Ring {
         self.store(&0_u32.to_le_bytes(), GuestAddress(head.0 + 4));
         self.store(&sector.to_le_bytes(), GuestAddress(head.0 + 8));
         self.store(&[255], status);
-        let first = slot * 4;
+        let first = Self::head(slot);
         let mut chain = vec![(head.0, 16, NEXT, first + 1)];
         if bytes > 0 {
             chain.push((data.0, bytes as u32, flags | NEXT, first + 2));
@@ -205,7 +210,11 @@ impl Ring {
         self.used = self.used.wrapping_add(1);
         // The next one wakes us again.
         let _ = self.memory.store(self.used, self.at(AVAILABLE + 4 + 2 * u64::from(QUEUE)), SeqCst);
-        let slot = (head / 4) as u16;
+        Some(self.answer((head / 4) as u16))
+    }
+
+    /// The answer of a request, of whose backend it is known otherwise that it has answered it.
+    pub fn answer(&mut self, slot: u16) -> Done {
         let op = self.pending.get_mut(usize::from(slot)).and_then(Option::take);
         let mut status = [255];
         let _ = self.memory.read_slice(&mut status, self.at(HEADS + HEAD * u64::from(slot) + 32));
@@ -215,7 +224,7 @@ impl Ring {
             _ => Vec::new(),
         };
         let _ = self.memory.read_slice(&mut data, self.at(DATA + SLOT_BYTES as u64 * u64::from(slot)));
-        Some(Done { slot, status: status[0], data })
+        Done { slot, status: status[0], data }
     }
 
     /// How many answers were taken, as the used ring counts.
