@@ -35,13 +35,14 @@ struct Open {
 }
 
 /// A file is open for writing; the kernel closes the files of the dead.
-struct Descriptor<'a> {
+pub struct Descriptor<'a> {
     world: &'a World,
     index: usize,
 }
 
 impl<'a> Descriptor<'a> {
-    fn open(world: &'a World, index: usize) -> Self {
+    /// Opens it.
+    pub fn open(world: &'a World, index: usize) -> Self {
         world.files.borrow_mut()[index].open += 1;
         Self { world, index }
     }
@@ -70,7 +71,8 @@ impl Drop for Partly<'_> {
     }
 }
 
-fn bytes(world: &World, len: u64) -> Rc<Vec<u8>> {
+/// Bytes that nobody else writes, often with zeros behind them.
+pub fn bytes(world: &World, len: u64) -> Rc<Vec<u8>> {
     let (rng, len) = (&world.rng, len.next_multiple_of(world.unit()));
     let seed = rng.next();
     let mut data: Vec<u8> = (0..len).map(|i| (seed >> (i % 7 * 8)) as u8 ^ (i / 7) as u8 | 1).collect();
@@ -116,7 +118,7 @@ impl Client {
         let usable: Vec<Open> = files
             .iter()
             .enumerate()
-            .filter(|(_, f)| !f.unlinked && !f.leased)
+            .filter(|(_, f)| !f.unlinked && !f.leased && f.platter.is_none())
             .filter_map(|(index, f)| Some(Open { index, name: find(index)?, cache: Rc::clone(&f.cache) }))
             .collect();
         // Those of a crowd do not wait for each other's files.

@@ -47,6 +47,14 @@ counts! {
     recoveries_cut,
     /// operations begun
     operations,
+    /// requests that guests had answers to
+    answered,
+    /// of them flushes
+    flushes,
+    /// of them reads whose answers were compared
+    compared,
+    /// requests that were left by a process, and carried out by the next one
+    again,
     /// syncs absorbed
     absorbed,
     /// syncs that were real

@@ -202,7 +202,7 @@ fn contents(world: &World, left: &[Left]) -> Result<(), String> {
             return Err(format!("file {index} was replayed into and not synced"));
         }
         if !file.unlinked && !left.gone {
-            file.model.check(&left.content.borrow()).map_err(|why| format!("file {index}: {why}"))?;
+            file.check(&left.content.borrow()).map_err(|why| format!("file {index}: {why}"))?;
         }
     }
     Ok(())

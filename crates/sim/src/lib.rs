@@ -2,14 +2,14 @@
 //! seed decides, with a power cut at every persistence point.
 //!
 //! ```text
-//!   schedule (run) ── logical threads (fiber): clients (client), the daemon (daemon)
-//!                          │  Engine, Destager, reap, takeover, recover: unmodified
+//!   schedule (run) ── logical threads (fiber): clients (client), guests' disks (guest), the daemon (daemon)
+//!                          │  Engine, Disk, Destager, reap, takeover, recover: unmodified
 //!                          ▼
 //!   observer (world) ── seawall-media's verbs, shared words, real syncs
 //!        │                        │
 //!        │                  medium: what survives (pending)    files: what got to disk (disk)
 //!        ▼                        ▼
-//!   at every point (explore): a crash image is made, recovered, and judged (model, space)
+//!   at every point (explore): a crash image is made, recovered, and judged (model, platter, space)
 //! ```
 //!
 //! Run-time memory vanishes at a power cut and survives kills. What the checkers do not verify stands in
@@ -24,12 +24,14 @@ mod damage;
 mod disk;
 mod explore;
 pub mod fiber;
+mod guest;
 mod image;
 mod metadata;
 mod model;
 mod names;
 mod pending;
 mod plan;
+mod platter;
 mod rebuild;
 mod restart;
 mod rng;
@@ -44,5 +46,6 @@ pub use disk::Disk;
 pub use model::{Change, Model};
 pub use pending::{Pending, Survival};
 pub use plan::{Mutant, Plan, Site};
+pub use platter::Platter;
 pub use rng::Rng;
 pub use run::{Outcome, run};

@@ -203,7 +203,7 @@ mod tests {
         pending.stored(0, 8, |_| [2; 8]);
         let mut persisted = Vec::new();
         pending.fenced(1, |_, _, v| persisted.push(v));
-        assert_eq!(persisted, []);
+        assert!(persisted.is_empty());
         pending.fenced(0, |_, _, v| persisted.push(v));
         assert_eq!(persisted, [1]);
         let rng = Rng::new(1);

@@ -37,6 +37,8 @@ pub struct Plan {
     pub mirror: bool,
     /// A spill area is behind it, on another disk.
     pub spill: bool,
+    /// Guests have disks in the log.
+    pub disk: bool,
     /// Remember what happened last.
     pub trace: bool,
 }
@@ -57,6 +59,16 @@ impl Plan {
         Self { spill: true, ..Self::of(seed) }
     }
 
+    /// With guests whose disks are in a log in memory.
+    pub fn with_guests(seed: u64) -> Self {
+        Self { disk: true, ..Self::of(seed) }
+    }
+
+    /// With guests whose disks are in a log on a block device.
+    pub fn with_guests_on_block(seed: u64) -> Self {
+        Self { disk: true, ..Self::on_block(seed) }
+    }
+
     /// True if many commit at once, each to a file of its own: they share device writes, and fill the log.
     pub fn is_crowded(&self) -> bool {
         self.seed % 4 == 2
@@ -73,6 +85,7 @@ impl Plan {
             block: false,
             mirror: false,
             spill: false,
+            disk: false,
             trace: false,
         }
     }

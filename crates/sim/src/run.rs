@@ -7,6 +7,7 @@ use seawall_media::sim;
 
 use crate::counts::Counts;
 use crate::daemon::Daemon;
+use crate::guest::Guest;
 use crate::pending::THREADS;
 use crate::plan::{CROWD, Plan, Site};
 use crate::restart::{Scene, cut_and_recover, start};
@@ -16,6 +17,9 @@ use crate::world::World;
 
 /// Steps that are made when the log's device has failed.
 const AFTER_A_FAILURE: u64 = 300;
+
+/// Bytes of an image: so few that requests meet.
+const IMAGES: [usize; 2] = [96 << 10, 192 << 10];
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -57,7 +61,11 @@ fn some(world: &World) -> u64 {
 fn lives(scene: &Scene, plan: &Plan) {
     let world = &scene.world;
     let rng = &world.rng;
-    for _ in 0..some(world) {
+    let (images, files) = if plan.disk { (rng.range(1, 3), rng.below(2)) } else { (0, some(world)) };
+    for _ in 0..images {
+        world.add_image(vec![0x11; rng.pick(&IMAGES)]);
+    }
+    for _ in 0..files {
         world.add_file(vec![0x11; rng.below(5000).next_multiple_of(world.unit()) as usize]);
     }
     for _ in 0..plan.lives {
@@ -88,22 +96,28 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     if let Some(disk) = world.area.as_ref().filter(|_| rng.one_in(4)) {
         disk.may_fail(rng.pick(&[4, 20]));
     }
-    let mut threads = Threads { all: Vec::new(), room };
+    let guest = |index| (Rc::new(Guest::new(world, index, plan.operations)), None);
+    let guests = world.images().map(guest).collect();
+    let mut threads = Threads { all: Vec::new(), room, guests };
     let idle = Rc::new(Cell::new(false));
     threads.daemon(world, &engine, &idle);
-    for _ in 0..some(world) {
+    let processes = if plan.disk { rng.below(2) } else { some(world) };
+    for _ in 0..processes {
         threads.process(world, &engine, plan.operations);
     }
+    // Guests wait until a daemon has come to their image, however long that takes.
+    let handed_over = if plan.disk { 4000 } else { 400 };
     // Most lives end in the middle of everything.
     let mut steps = if rng.one_in(3) { u64::MAX } else { rng.range(50, 3000) };
     while !world.is_over() && steps > 0 && threads.has_clients() {
         steps -= 1;
         let i = rng.below(threads.all.len() as u64) as usize;
         threads.resume(world, i);
+        threads.serve(world);
         if world.log_has_failed() {
             // No daemon takes such a log over while anybody uses it. They go on for a while.
             steps = steps.min(AFTER_A_FAILURE);
-        } else if !threads.has_daemon() || rng.one_in(400) {
+        } else if !threads.has_daemon() || rng.one_in(handed_over) {
             let taken_over = threads.hand_over(scene, &idle);
             if !world.log_has_failed() {
                 taken_over?;

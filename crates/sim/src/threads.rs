@@ -9,6 +9,7 @@ use seawall_core::Engine;
 use crate::client::Client;
 use crate::daemon::{DEAD, Daemon};
 use crate::fiber::{Fiber, State};
+use crate::guest::{Guest, Server};
 use crate::pending::THREADS;
 use crate::rebuild;
 use crate::restart::{Scene, start};
@@ -20,6 +21,8 @@ pub struct Threads {
     pub all: Vec<Thread>,
     /// Segments the log may use.
     pub room: u32,
+    /// Virtual machines, each with the client slot of the process that serves its disk, or that did.
+    pub guests: Vec<(Rc<Guest>, Option<u32>)>,
 }
 
 /// A logical thread.
@@ -80,9 +83,38 @@ impl Threads {
         }
     }
 
-    /// True while a client lives.
+    /// A virtual machine whose disk nobody serves gets a process that does, sooner or later.
+    pub fn serve(&mut self, world: &Rc<World>) {
+        for i in 0..self.guests.len() {
+            let (guest, client) = &self.guests[i];
+            let is_served = self.all.iter().any(|t| Some(t.client) == *client && !t.daemon && !t.ended);
+            if is_served || guest.is_done() || !world.rng.one_in(20) {
+                continue;
+            }
+            let guest = Rc::clone(guest);
+            self.guests[i].1 = self.server(world, &guest);
+        }
+    }
+
+    /// A process of one to three queues.
+    fn server(&mut self, world: &Rc<World>, guest: &Rc<Guest>) -> Option<u32> {
+        let engine = world.engine.borrow().clone()?;
+        let slot = world.peek(|| engine.claim_client(std::process::id(), 0))?;
+        let server = Rc::new(Server::new(guest, engine, slot));
+        let dies = world.rng.one_in(3);
+        for i in 0..world.rng.range(1, 4) {
+            let (thread, server) = (self.number(), Rc::clone(&server));
+            if dies {
+                world.light(thread, if world.block.is_some() { 5000 } else { 1500 }, 20);
+            }
+            self.add(world, slot, thread, false, Fiber::new(move || server.run(i == 0)));
+        }
+        Some(slot)
+    }
+
+    /// True while a client lives, or somebody's disk is to be served.
     pub fn has_clients(&self) -> bool {
-        self.all.iter().any(|t| !t.daemon && !t.ended)
+        self.all.iter().any(|t| !t.daemon && !t.ended) || self.guests.iter().any(|(g, _)| !g.is_done())
     }
 
     /// True while a daemon lives.
@@ -90,9 +122,9 @@ impl Threads {
         self.all.iter().any(|t| t.daemon && !t.ended)
     }
 
-    /// Lets one of them go on.
+    /// Lets one of them go on, if there is one.
     pub fn resume(&mut self, world: &Rc<World>, i: usize) {
-        let thread = &mut self.all[i];
+        let Some(thread) = self.all.get_mut(i) else { return };
         if thread.ended || world.is_asleep(thread.number) {
             return;
         }

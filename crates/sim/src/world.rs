@@ -5,6 +5,7 @@
 mod devices;
 mod file;
 mod files;
+mod images;
 mod observer;
 mod syncs;
 mod turns;
@@ -124,7 +125,7 @@ impl World {
     pub fn new(pool: Pool, plan: &Plan) -> Self {
         let rng = Rng::new(plan.seed);
         Self {
-            crowded: plan.is_crowded(),
+            crowded: plan.is_crowded() && !plan.disk,
             atomic: plan.seed % 2 == 1,
             sector: rng.pick(&[64, 512, 512, 4096]),
             garbles: rng.one_in(3),

@@ -1,7 +1,8 @@
 //! Many runs, until so many crash points were explored.
 //!
 //! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`. `--trace` tells the story of one seed.
-//! `--block` runs on a block device, `--mirror` on two, `--spill` in memory with a spill area behind it. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
+//! `--block` runs on a block device, `--mirror` on two, `--spill` in memory with a spill area behind it. `--disk`
+//! has guests whose disks are in the log, with `--block` in one on a block device. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
 //! Ends with 1 if a promise was broken.
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ struct Wanted {
     block: bool,
     mirror: bool,
     spill: bool,
+    disk: bool,
     mutant: Mutant,
     json: Option<String>,
 }
@@ -46,6 +48,7 @@ fn wanted() -> Result<Wanted, String> {
         block: false,
         mirror: false,
         spill: false,
+        disk: false,
         mutant: Mutant::None,
         json: None,
     };
@@ -63,11 +66,12 @@ fn wanted() -> Result<Wanted, String> {
             "--block" => wanted.block = true,
             "--mirror" => (wanted.block, wanted.mirror) = (true, true),
             "--spill" => wanted.spill = true,
+            "--disk" => wanted.disk = true,
             "--mutant" => wanted.mutant = mutant(&value()?)?,
             "--json" => wanted.json = Some(value()?),
             _ => {
                 return Err(format!(
-                    "{word}: known are --points --seed --threads --json --trace --survey --block --mirror --spill --mutant"
+                    "{word}: known are --points --seed --threads --json --trace --survey --block --mirror --spill --disk --mutant"
                 ));
             }
         }
@@ -132,6 +136,7 @@ impl Progress {
                 block: wanted.block,
                 mirror: wanted.mirror,
                 spill: wanted.spill,
+                disk: wanted.disk,
                 ..Plan::of(seed)
             };
             let outcome = run(&plan);
@@ -204,8 +209,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if wanted.trace {
-        let Wanted { block, mirror, spill, seed, .. } = wanted;
-        let outcome = run(&Plan { trace: true, block, mirror, spill, ..Plan::of(seed) });
+        let Wanted { block, mirror, spill, disk, seed, .. } = wanted;
+        let outcome = run(&Plan { trace: true, block, mirror, spill, disk, ..Plan::of(seed) });
         println!("{}\n{:?}", outcome.story.join("\n"), outcome.violation);
         return ExitCode::from(u8::from(outcome.violation.is_some()));
     }

@@ -8,7 +8,7 @@ use seawall_core::FileRef;
 use seawall_media::Identity;
 
 use crate::metadata::Metadata;
-use crate::{Disk, Model};
+use crate::{Disk, Model, Platter};
 
 /// A managed file.
 pub struct SimFile {
@@ -18,6 +18,8 @@ pub struct SimFile {
     pub disk: Disk,
     /// What it should hold.
     pub model: Model,
+    /// The same for an image, in its guest's terms: the model knows nothing of its content.
+    pub platter: Option<Platter>,
     /// Its present slot.
     pub name: Option<FileRef>,
     /// Who it is.
@@ -52,6 +54,33 @@ pub struct SimFile {
     pub(super) told: BTreeMap<usize, u64>,
     /// Who was told last.
     pub(super) told_last: Option<usize>,
+}
+
+impl SimFile {
+    /// Is this a content that a crash now may leave?
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, content: &[u8]) -> Result<(), String> {
+        match &self.platter {
+            None => self.model.check(content),
+            Some(_) if self.model.unpromised.is_some() => Ok(()),
+            Some(platter) => platter.check(content),
+        }
+    }
+
+    /// Recovery ended with this content.
+    pub fn recovered(&mut self, content: Vec<u8>) {
+        if let Some(platter) = &mut self.platter {
+            platter.recovered(content.clone());
+        }
+        self.model.recovered(content);
+    }
+
+    /// True if a change of it may be in no log.
+    pub fn has_unlogged(&self) -> bool {
+        self.model.has_unlogged() || self.platter.as_ref().is_some_and(Platter::has_unlogged)
+    }
 }
 
 /// The state of the file system's journal. Once a commit failed, none succeeds any more.

@@ -33,6 +33,7 @@ impl World {
             cache: Rc::new(cache),
             disk: Disk::holding(content.clone()).on(self.sector),
             model: Model::holding(content).lazy(self.block.is_some() && !self.atomic),
+            platter: None,
             name: None,
             identity: names::identity(index),
             unlinked: false,
@@ -75,6 +76,11 @@ impl World {
         self.files.borrow().len()
     }
 
+    /// The file behind a descriptor.
+    pub fn file_of(&self, fd: i32) -> Option<usize> {
+        self.descriptors.borrow().get(&fd).copied()
+    }
+
     /// The file registered in a slot.
     pub fn file_in(&self, slot: u32) -> Option<usize> {
         self.files.borrow().iter().rposition(|f| f.name.is_some_and(|name| name.slot == slot))
@@ -91,6 +97,11 @@ impl World {
     pub fn is_barred(&self, index: usize) -> bool {
         let state = self.state(index);
         self.atomic && state.has(Flag::FAILED) && !state.has(Flag::TRACKED)
+    }
+
+    /// True if a change or a sync of the file may fail.
+    pub fn may_fail(&self, index: usize) -> bool {
+        self.state(index).has(Flag::FAILED) || self.files.borrow()[index].errors > 0 || self.log_has_failed()
     }
 
     /// True if a living thread lost its lock.
@@ -172,8 +183,8 @@ impl World {
     /// True if whatever of this file is under way to the disk is in the log, whole sectors of it.
     fn may_garble(&self, index: usize) -> bool {
         let all_logged = {
-            let model = &self.files.borrow()[index].model;
-            model.unpromised.is_none() && !model.has_unlogged()
+            let file = &self.files.borrow()[index];
+            file.model.unpromised.is_none() && !file.has_unlogged()
         };
         let replayed = || self.recovering.get() && self.engine.borrow().is_none();
         // On a block device under `tail` nothing brings back what nobody synced yet, as without a log.
@@ -242,8 +253,8 @@ impl World {
         let mut files = self.files.borrow_mut();
         let file = &mut files[index];
         let content = file.disk.durable().to_vec();
-        let verdict = if file.unlinked { Ok(()) } else { file.model.check(&content) };
-        file.model.recovered(content.clone());
+        let verdict = if file.unlinked { Ok(()) } else { file.check(&content) };
+        file.recovered(content.clone());
         file.disk = Disk::holding(content).on(self.sector);
         file.fresh = false;
         drop(files);

@@ -91,8 +91,16 @@ impl Observer for World {
     }
 
     fn syncs(&self, fd: i32) -> Option<Result<(), i32>> {
-        let index = self.descriptors.borrow().get(&fd).copied()?;
+        let index = self.file_of(fd)?;
         Some(self.real_sync(index, Scope::Data))
+    }
+
+    fn publishes(&self, fd: i32, at: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
+        Some(self.publish(self.file_of(fd)?, at, bytes))
+    }
+
+    fn publishes_zeros(&self, fd: i32, at: u64, len: u64) -> Option<Result<(), i32>> {
+        Some(self.publish_zeros(self.file_of(fd)?, at, len))
     }
 
     fn writes_block(&self, fd: i32, position: u64, bytes: &[u8]) -> Option<Result<(), i32>> {
@@ -133,7 +141,7 @@ impl Observer for World {
     }
 
     fn confirms(&self, fd: i32) -> Option<Result<(), i32>> {
-        let index = self.descriptors.borrow().get(&fd).copied()?;
+        let index = self.file_of(fd)?;
         if self.journal.get() == FsJournal::Whole {
             return Some(Ok(()));
         }

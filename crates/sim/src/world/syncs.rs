@@ -96,7 +96,7 @@ impl World {
         file.disk.fail();
         file.errors += 1;
         file.model.failed = true;
-        if !tracked || file.model.has_unlogged() {
+        if !tracked || file.has_unlogged() {
             file.model.unpromised = Some("a write-back of its untracked pages failed");
         }
         if self.rng.one_in(2) && file.disk.drop_lost(&self.rng) {
@@ -121,7 +121,7 @@ impl World {
         let file = &mut self.files.borrow_mut()[index];
         file.errors += 1;
         file.model.failed = true;
-        if !tracked || file.model.has_unlogged() {
+        if !tracked || file.has_unlogged() {
             file.model.unpromised = Some("the file system's journal is gone");
         }
         Some(if before == FsJournal::Aborted { Ok(()) } else { Err(EIO) })
