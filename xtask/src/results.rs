@@ -26,7 +26,7 @@ struct Campaign {
     rows: fn(&Value) -> Option<Vec<Vec<String>>>,
 }
 
-const CAMPAIGNS: [Campaign; 8] = [
+const CAMPAIGNS: [Campaign; 10] = [
     Campaign {
         file: "campaign.json",
         title: "Simulated crash points",
@@ -54,6 +54,19 @@ const CAMPAIGNS: [Campaign; 8] = [
         title: "Simulated crash points, a spill area behind the log",
         about: "A small pool in memory whose full segments are copied to a simulated disk that keeps any subset of the \
                 sectors under way, and fails at times (`campaign --spill`).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "campaign-disk.json",
+        title: "Simulated crash points, guests whose disks are in the log",
+        about: "What `seawall disk` carries out for guests whose requests overlap no other under way, its process killed at any \
+                step and the requests carried out again by the next one, against a model of a disk (`campaign --disk`).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "campaign-disk-block.json",
+        title: "Simulated crash points, guests whose disks are in a log on a block device",
+        about: "The same with a journal on a simulated device (`campaign --disk --block`).",
         rows: simulated,
     },
     Campaign {

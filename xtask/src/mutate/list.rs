@@ -336,6 +336,25 @@ mutants! {
         "register: in the table before its identity": "        state.write(region, slot);" => "        if {m} { EntryState { generation, used: true } } else { state }.write(region, slot);",
         "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
     }
+    "disk/src/image.rs" {
+        "disk: a request around the log":
+            "        let Some(file) = *place else { return publish() };" =>
+            "        let Some(file) = place.filter(|_| !{m}) else { return publish() };",
+        "disk: zeros that are not logged":
+            "        self.change((at, len), |begun| begun.log_write(At::Offset(at), zeros.clone()), publish)" =>
+            "        if {m} { publish() } else { self.change((at, len), |begun| begun.log_write(At::Offset(at), zeros.clone()), publish) }",
+        "disk: a flush asks nobody":
+            "        let mut sync = log.joined.engine()" => "        if {m} { return Ok(()); } let mut sync = log.joined.engine()",
+        "disk: a flush that is due is not made":
+            "Syncing::Real(due) => due.synced(real())," => "Syncing::Real(due) => due.synced(if {m} { Ok(()) } else { real() }),",
+    }
+    "disk/src/request.rs" {
+        "disk: a request in many records":
+            "    let done = disk.image.write(at, &room);" =>
+            "    let step = if {m} { 4096 } else { room.len() }; let done = room.chunks(step).enumerate().try_for_each(|(i, part)| disk.image.write(at + (i * step) as u64, part));",
+        "disk: who cannot flush is answered at once":
+            "    if disk.has_cache.load(Relaxed) {" => "    if disk.has_cache.load(Relaxed) || {m} {",
+    }
     "daemon/src/register.rs" {
         "guard: not bound to its file":
             "        daemon.guards.protect(reference.slot, raised);" => "        if !{m} { daemon.guards.protect(reference.slot, raised); }",

@@ -60,6 +60,8 @@ const ALONE: [Alone; 5] = [
 const JOURNAL: &str = "journal: ";
 /// The same for one on two devices.
 const MIRROR: &str = "mirror: ";
+/// What mutants of the disk are called: they run on guests, whose log is on a block device.
+const DISK: &str = "disk: ";
 /// The same as [`POINTS`] for those on a block device. Each device write takes the simulator as long as some hundred flushes.
 const JOURNAL_POINTS: &str = "15000";
 
@@ -157,6 +159,7 @@ fn media(name: &str) -> &'static [&'static str] {
     match () {
         () if name.starts_with(JOURNAL) => &["--block"],
         () if name.starts_with(MIRROR) => &["--mirror"],
+        () if name.starts_with(DISK) => &["--disk", "--block"],
         () if is_of_spill(name) => &["--spill"],
         () => &[],
     }
@@ -233,7 +236,7 @@ impl Built {
             Some(Place::Tests) => self.tested(name),
             None => None,
         };
-        let is_on_block = name.starts_with(JOURNAL) || name.starts_with(MIRROR);
+        let is_on_block = [JOURNAL, MIRROR, DISK].iter().any(|kind| name.starts_with(kind));
         let points = if is_on_block { fewer(points, JOURNAL_POINTS) } else { points };
         let killed = killed.or_else(|| self.simulated(name, &["--points", points]));
         let killed = killed.or_else(|| self.tested(name));

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::list::{MUTANTS, Mutant};
 
-/// What is copied: the stages, what they stand on, the simulator, the block cache, the daemon, and the keeper.
-const CRATES: [&str; 8] = ["media", "stats", "wire", "core", "sim", "cache", "daemon", "keeper"];
+/// What is copied: the stages, what they stand on, the simulator, the block cache, the daemon, the keeper, and the
+/// disk with its guest.
+const CRATES: [&str; 11] =
+    ["media", "stats", "wire", "core", "sim", "cache", "daemon", "keeper", "front", "disk", "guest"];
 
 /// Says which mutant this process is.
 const CHOSEN: &str = r#"
