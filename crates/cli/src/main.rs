@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done · 1 failed (`verify`: the pool is damaged) · 2 wrong usage. `run` ends with the
 //! command's own code (128 + signal if a signal ended it); 125 if Seawall could not start it, 126 if it
-//! cannot be executed, 127 if it was not found.
+//! cannot be executed, 127 if it was not found. `doctor` has the codes of monitoring plugins: 3 if it failed.
 
 #![deny(unsafe_code)] // Allowed in one place: `sys`.
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.
@@ -36,7 +36,8 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed (verify: damaged), 2 wrong usage. \
-`run`: the command's own, 128+N if signal N ended it, 125 if Seawall failed, 126 not executable, 127 not found.";
+`run`: the command's own, 128+N if signal N ended it, 125 if Seawall failed, 126 not executable, 127 not found. \
+`doctor`: 0 nothing, 1 speed, 2 durability, 3 failed.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -66,6 +67,7 @@ enum Command {
     Mirror(commands::mirror::Mirror),
     /// Look into a pool: superblock, roots, files, records. Changes nothing
     Inspect(commands::inspect::Look),
+    Doctor(commands::doctor::Doctor),
     /// Say which settings of a database to change under Seawall, and why. Changes nothing
     Tune(commands::tune::Tune),
     /// Mount a directory with Seawall's promises, for programs that cannot be preloaded
@@ -113,21 +115,21 @@ impl Command {
         use Command::*;
         matches!(
             self,
-            Status(_) | Inspect(_) | Verify(_) | Tune(_) | Snaps(_) | Report(_) | Compare(_) | Generate(_)
+            Status(_)
+                | Inspect(_)
+                | Verify(_)
+                | Doctor(_)
+                | Tune(_)
+                | Snaps(_)
+                | Report(_)
+                | Compare(_)
+                | Generate(_)
         )
     }
 }
 
 fn main() -> ExitCode {
     sys::hear_of_long_files();
-    printed(command())
-}
-
-fn command() -> ExitCode {
-    let failure = |e: anyhow::Error| {
-        errln!("seawall: {e:#}");
-        ExitCode::FAILURE
-    };
     // mount(8) and umount(8) call us by other names.
     let words = match commands::mount::helper::words(std::env::args_os()) {
         Ok(words) => words,
@@ -136,7 +138,23 @@ fn command() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let command = Cli::parse_from(words).command;
+    // Monitoring takes 1 and 2 for findings of `doctor`.
+    let failed = commands::doctor::is_called(&words).then_some(commands::doctor::FAILED);
+    match Cli::try_parse_from(words) {
+        Ok(cli) => printed(command(cli.command, failed.unwrap_or(1)), failed.unwrap_or(1)),
+        Err(usage) => {
+            let _ = usage.print();
+            let code = usage.exit_code() as u8;
+            ExitCode::from(if code == 0 { 0 } else { failed.unwrap_or(code) })
+        }
+    }
+}
+
+fn command(command: Command, failed: u8) -> ExitCode {
+    let failure = |e: anyhow::Error| {
+        errln!("seawall: {e:#}");
+        ExitCode::from(failed)
+    };
     if command.only_prints() {
         signals::end_at_a_closed_pipe();
     }
@@ -148,6 +166,7 @@ fn command() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),
+        Command::Doctor(how) => return commands::doctor::doctor(&how).unwrap_or_else(failure),
         Command::Freeze(how) => return commands::freeze::freeze(&how).unwrap_or_else(failure),
         Command::Takeover(how) => return commands::takeover::takeover(&how),
         Command::Thaw(how) => commands::freeze::thaw(&how),
@@ -181,12 +200,12 @@ fn command() -> ExitCode {
 }
 
 /// What was to be printed and is not is a failure, unless nobody wanted to read it.
-fn printed(code: ExitCode) -> ExitCode {
+fn printed(code: ExitCode, failed: u8) -> ExitCode {
     match output::finish() {
         Ok(()) => code,
         Err(e) => {
             errln!("seawall: writing to standard output: {e}");
-            ExitCode::FAILURE
+            ExitCode::from(failed)
         }
     }
 }

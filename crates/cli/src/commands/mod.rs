@@ -6,6 +6,7 @@ pub mod cache;
 mod command_line;
 pub mod daemon;
 pub mod disk;
+pub mod doctor;
 pub mod freeze;
 pub mod generate;
 pub mod guard;

@@ -1,0 +1,93 @@
+//! Persistent memory: how it is divided and used. What its media are like is `pmem_media`'s.
+
+use crate::finding::{Finding, Sure};
+use crate::machine::{Link, Namespace, Region};
+use crate::view::View;
+
+/// A file system can map this much at once.
+const HUGE: u64 = 2 << 20;
+
+/// The findings.
+pub fn check(view: &View<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for space in namespaces(view) {
+        found.extend([mode(space), align(space)].into_iter().flatten());
+    }
+    if view.is_whole() {
+        found.extend(view.machine.pmem.regions.iter().filter_map(|region| unused(view, region)));
+        found.extend(interleave(view));
+    }
+    found
+}
+
+/// Those that are in question.
+fn namespaces<'m>(view: &View<'m>) -> Vec<&'m Namespace> {
+    let disks: Vec<_> = view.disks().into_iter().filter(|disk| disk.link == Link::Pmem).collect();
+    let under = |space: &Namespace| disks.iter().any(|disk| Some(&disk.name) == space.device.as_ref());
+    view.machine.pmem.namespaces.iter().filter(|space| view.is_whole() || under(space)).collect()
+}
+
+fn mode(space: &Namespace) -> Option<Finding> {
+    let device = space.device.as_deref().unwrap_or("no device");
+    let mend = format!("ndctl create-namespace --force --reconfig={} --mode=fsdax", space.name);
+    let (finding, why) = match space.mode {
+        "raw" => (
+            Finding::durability("pmem-raw", &space.name),
+            "It has no page structures, so no file system maps it with MAP_SYNC, and no BTT, so a power cut tears sectors: \
+             only 8 bytes are written whole. XFS mounts it all the same, without DAX and without a word",
+        ),
+        "sector" => (
+            Finding::speed("pmem-sector", &space.name),
+            "Sectors are whole after a power cut (BTT), but every write goes through the page cache and a table: DAX is not \
+             possible. For a log of Seawall, or any DAX file system, fsdax is meant",
+        ),
+        "devdax" => (
+            Finding::information("pmem-devdax", &space.name),
+            "A program maps the whole device; a file system cannot be on it",
+        ),
+        _ => return None,
+    };
+    Some(
+        finding
+            .what(format!("{} ({device}, {} MiB) is in mode {}", space.name, space.bytes >> 20, space.mode))
+            .why(why)
+            .type_in(format!("{mend}      # this erases it: move the data first")),
+    )
+}
+
+fn align(space: &Namespace) -> Option<Finding> {
+    let align = space.align.filter(|align| *align < HUGE && space.mode != "raw")?;
+    Some(
+        Finding::speed("pmem-alignment", &space.name)
+            .what(format!("{} is aligned to {} KiB", space.name, align >> 10))
+            .why("Files on it are mapped in pages of 4 KiB: each first touch of one is a fault, where 2 MiB would be one for 512")
+            .type_in(format!("ndctl create-namespace --force --reconfig={} --align=2M      # this erases it", space.name)),
+    )
+}
+
+fn unused(view: &View<'_>, region: &Region) -> Option<Finding> {
+    let has_one = view.machine.pmem.namespaces.iter().any(|space| space.region == region.name);
+    (region.free > 0 || !has_one).then(|| {
+        Finding::information("pmem-unused", &region.name)
+            .what(format!("{} MiB of {} belong to no namespace", region.free.max(1) >> 20, region.name))
+            .why("No database can use that part")
+            .type_in(format!("ndctl create-namespace --region={} --mode=fsdax", region.name))
+    })
+}
+
+/// Several regions of one module each on one node: the memory controllers work one after the other.
+fn interleave(view: &View<'_>) -> Option<Finding> {
+    let regions = &view.machine.pmem.regions;
+    let single: Vec<_> = regions.iter().filter(|region| region.ways == 1 && region.node.is_some()).collect();
+    let together = single.iter().find(|a| single.iter().any(|b| a.name != b.name && a.node == b.node))?;
+    Some(
+        Finding::speed("pmem-not-interleaved", &together.name)
+            .what(format!("{} regions have one module each", single.len()))
+            .why(
+                "Writes to one namespace go to one module alone, with a sixth of the bandwidth that six interleaved ones have. A \
+                 module that fails takes less with it, though",
+            )
+            .sure(Sure::High, "the kernel counts the modules of each region")
+            .type_in("ipmctl create -goal PersistentMemoryType=AppDirect      # this erases all of it, after a reboot"),
+    )
+}

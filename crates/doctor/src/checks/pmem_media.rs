@@ -1,0 +1,102 @@
+//! Persistent memory: whether it is any, what a power cut leaves of it, and its modules' health.
+
+use crate::finding::{Finding, Sure};
+use crate::machine::{Dimm, Link, Region};
+use crate::view::View;
+
+/// Flags of the firmware that say that data may not be saved, or was not.
+const TROUBLES: [&str; 5] = ["save_fail", "restore_fail", "flush_fail", "not_armed", "map_fail"];
+
+/// The findings.
+pub fn check(view: &View<'_>) -> Vec<Finding> {
+    if !view.is_whole() && !view.disks().iter().any(|disk| disk.link == Link::Pmem) {
+        return Vec::new();
+    }
+    let pmem = &view.machine.pmem;
+    let mut found: Vec<Finding> = pmem.regions.iter().filter_map(|region| bad(region)).collect();
+    found.extend(pmem.dimms.iter().flat_map(|dimm| [trouble(dimm), dirty(dimm)]).flatten());
+    match made_of_ram(view) {
+        Some(finding) => found.push(finding),
+        None => found.extend(pmem.regions.iter().filter_map(|region| domain(region, view))),
+    }
+    found
+}
+
+fn made_of_ram(view: &View<'_>) -> Option<Finding> {
+    let machine = view.machine;
+    let asked =
+        machine.command_line.split(' ').find(|word| word.starts_with("memmap=") && word.contains('!'));
+    let legacy = machine.pmem.providers.iter().any(|provider| provider == "e820");
+    (legacy && !machine.pmem.regions.is_empty()).then(|| {
+        let sure = if asked.is_some() { Sure::High } else { Sure::Medium };
+        let because = asked.map_or_else(
+            || "the firmware's memory map alone says that it persists; old NVDIMMs look so too".to_owned(),
+            |word| format!("the kernel was started with {word}"),
+        );
+        Finding::durability("pmem-is-ram", &machine.pmem.regions[0].name)
+            .what("The persistent memory of this machine is ordinary RAM that the kernel was told to call so")
+            .why("The kernel grants MAP_SYNC on it, and a power cut empties it: it is for trying only")
+            .sure(sure, because)
+            .type_in("# take memmap=…!… out of the kernel's command line (GRUB_CMDLINE_LINUX)")
+    })
+}
+
+fn domain(region: &Region, view: &View<'_>) -> Option<Finding> {
+    let virtual_machine = view.machine.cpu.hypervisor;
+    match region.domain.as_str() {
+        "memory_controller" => None,
+        "cpu_cache" => Some(
+            Finding::information("pmem-persistence-domain", &region.name)
+                .what(format!("The persistence domain of {} reaches into the processors' caches", region.name))
+                .why("Stores need no flush instruction, only a fence"),
+        ),
+        _ => Some(
+            Finding::durability("pmem-domain-unknown", &region.name)
+                .what(format!("Nobody says what a power cut leaves of {} (persistence_domain is empty)", region.name))
+                .why("The kernel cannot say that a store that left the processor's cache is safe: the platform names no such promise")
+                .sure(
+                    if virtual_machine { Sure::Medium } else { Sure::Low },
+                    if virtual_machine {
+                        "a hypervisor that is not told otherwise says nothing; what backs this memory on the host is not seen here"
+                    } else {
+                        "old firmware says nothing, of good modules too"
+                    },
+                )
+                .type_in("ndctl list -R -i        # persistence_domain")
+                .type_in("# QEMU: -machine nvdimm=on,nvdimm-persistence=mem-ctrl, if the host's file is on persistent memory"),
+        ),
+    }
+}
+
+fn bad(region: &Region) -> Option<Finding> {
+    (region.bad_blocks > 0).then(|| {
+        Finding::durability("pmem-bad-blocks", &region.name)
+            .what(format!("{} has {} ranges that cannot be read", region.name, region.bad_blocks))
+            .why("A program that touches one is killed (SIGBUS); what was there is lost")
+            .type_in(format!("ndctl list -M -r {}", region.name))
+            .type_in("ndctl clear-errors NAMESPACE       # then restore the files that lay there")
+    })
+}
+
+fn trouble(dimm: &Dimm) -> Option<Finding> {
+    let flags: Vec<_> = dimm.flags.iter().filter(|flag| TROUBLES.contains(&flag.as_str())).cloned().collect();
+    (!flags.is_empty()).then(|| {
+        Finding::durability("pmem-module-trouble", &dimm.name)
+            .what(format!("The module {} reports {}", dimm.name, flags.join(", ")))
+            .why("Its next power cut may lose what it holds, or the last one has")
+            .sure(Sure::High, "its firmware says so")
+            .type_in(format!("ndctl list -D -H -d {}", dimm.name))
+            .type_in("# move the data off this module and have it replaced")
+    })
+}
+
+fn dirty(dimm: &Dimm) -> Option<Finding> {
+    let times = dimm.dirty_shutdowns.filter(|times| *times > 0)?;
+    Some(
+        Finding::information("pmem-dirty-shutdowns", &dimm.name)
+            .what(format!("The module {} lost power {times} times before it had saved everything", dimm.name))
+            .why("What was written right before may have been lost each time: a database there is to be checked")
+            .sure(Sure::Medium, "the count is the module's whole life's")
+            .type_in(format!("ndctl list -D -H -d {}", dimm.name)),
+    )
+}

@@ -1,0 +1,53 @@
+//! What cannot be seen on a machine, and why: one line each.
+
+use crate::finding::Unseen;
+use crate::machine::{Disk, Link};
+use crate::view::View;
+
+/// All of it.
+pub fn unseen(view: &View<'_>) -> Vec<Unseen> {
+    let mut found = view.unseen.clone();
+    let disks = view.disks();
+    found.extend(hypervisor(view, &disks));
+    let arrays: Vec<&str> =
+        disks.iter().filter(|disk| is_array(disk)).map(|disk| disk.name.as_str()).collect();
+    if !arrays.is_empty() {
+        let why = "the array's own tool says it: perccli, storcli, ssacli, arcconf";
+        found.push(Unseen::aside(format!("the battery and the disks behind {}", arrays.join(", ")), why));
+    }
+    let mapped: Vec<&str> =
+        disks.iter().filter(|disk| disk.link == Link::Mapper).map(|d| d.name.as_str()).collect();
+    if !mapped.is_empty() {
+        found.push(Unseen::aside(
+            format!("the targets of {}", mapped.join(", ")),
+            "device mapper shows its tables to root only, by an ioctl: dmsetup table",
+        ));
+    }
+    if view.machine.mounts.iter().any(|mount| mount.kind == "zfs") {
+        found.push(Unseen::aside("ZFS's properties", "no file has them: zfs get sync,logbias,recordsize"));
+    }
+    found.push(Unseen::aside(
+        "steps of the clock",
+        "the kernel keeps no record of them: chronyc tracking, or timedatectl timesync-status",
+    ));
+    found
+}
+
+/// What a guest's flush becomes is the host's to say.
+fn hypervisor(view: &View<'_>, disks: &[&Disk]) -> Option<Unseen> {
+    let names: Vec<&str> =
+        disks.iter().filter(|disk| disk.link.is_virtual()).map(|d| d.name.as_str()).collect();
+    let at_bus = || view.machine.cpu.hypervisor && disks.iter().any(|disk| disk.link == Link::Nvme);
+    (!names.is_empty() || at_bus()).then(|| {
+        let what = if names.is_empty() { "this machine's disks".to_owned() } else { names.join(", ") };
+        Unseen::aside(
+            format!("what the hypervisor does with a flush of {what}"),
+            "only its host knows: cache=unsafe answers and does nothing (qm config, virsh dumpxml). A power cut of the host would show it",
+        )
+    })
+}
+
+fn is_array(disk: &Disk) -> bool {
+    let names = ["PERC", "MegaRAID", "LOGICAL VOLUME", "AVAGO", "MR9", "ServeRAID", "LSI MR"];
+    disk.link == Link::Scsi && names.iter().any(|name| disk.model.contains(name))
+}
