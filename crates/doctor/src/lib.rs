@@ -15,6 +15,7 @@ mod database;
 mod finding;
 mod kernel;
 mod machine;
+mod place;
 mod report;
 mod root;
 mod view;

@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::checks;
 use crate::finding::{Finding, Kind, Unseen};
 use crate::machine::{Disk, Link};
-use crate::view::{Place, Role, View};
+use crate::place::{Place, Role};
+use crate::view::View;
 
 /// Of the JSON output. A field may be added; none changes its meaning without another number.
 const VERSION: u32 = 1;
@@ -53,9 +54,9 @@ pub struct Report {
 pub struct PlaceShown {
     role: Role,
     path: String,
-    file_system: String,
-    source: String,
-    mounted_at: String,
+    file_system: Option<String>,
+    source: Option<String>,
+    mounted_at: Option<String>,
     devices: Vec<String>,
     dax: Option<bool>,
     map_sync: Option<bool>,
@@ -146,14 +147,17 @@ impl Report {
     fn section(&self, title: &str, kind: Kind) -> Section {
         let mut section = Section::new(title);
         let of_kind = self.findings.iter().filter(|finding| finding.kind == kind);
-        section.blocks.extend(of_kind.map(|finding| Block::Note(note(finding))));
+        for finding in of_kind {
+            section.blocks.push(Block::Note(note(finding)));
+            section.blocks.push(Block::Commands(finding.commands.clone()));
+        }
         section
     }
 
     fn not_seen(&self) -> Section {
         let mut section = Section::new("Not seen from here");
         for unseen in &self.unseen {
-            section.words(format!("{}: {}.", unseen.what, unseen.why));
+            section.words(format!("{} – {}.", unseen.what, unseen.why));
         }
         section.words("Nothing was changed, and no command was run.");
         section
@@ -177,8 +181,7 @@ fn note(finding: &Finding) -> Note {
         Kind::Information => Weight::Info,
     };
     let sure = format!("Confidence: {}; {}.", finding.sure.name(), finding.sure_because);
-    let commands = finding.commands.iter().map(|command| format!("$ {command}"));
-    let lines = [format!("{}.", finding.why), sure].into_iter().chain(commands).collect();
+    let lines = vec![format!("{}.", finding.why), sure];
     Note { weight, title: format!("{}  [{}]", finding.what, finding.id), lines }
 }
 
@@ -186,9 +189,9 @@ fn place(place: &Place<'_>) -> PlaceShown {
     PlaceShown {
         role: place.role,
         path: place.path.display().to_string(),
-        file_system: place.mount.kind.clone(),
-        source: place.mount.source.clone(),
-        mounted_at: place.mount.point.display().to_string(),
+        file_system: place.mount.map(|mount| mount.kind.clone()),
+        source: place.mount.map(|mount| mount.source.clone()),
+        mounted_at: place.mount.map(|mount| mount.point.display().to_string()),
         devices: place.stack.iter().map(|disk| disk.name.clone()).collect(),
         dax: place.dax,
         map_sync: place.map_sync,
@@ -212,13 +215,16 @@ fn device(disk: &Disk) -> DeviceShown {
 
 impl PlaceShown {
     fn in_words(&self) -> String {
-        let devices = if self.devices.is_empty() { self.source.clone() } else { self.devices.join(" ← ") };
+        let (Some(kind), Some(source), Some(at)) = (&self.file_system, &self.source, &self.mounted_at) else {
+            return format!("{}: a device", self.path);
+        };
+        let devices = if self.devices.is_empty() { source.clone() } else { self.devices.join(" ← ") };
         let direct = match (self.dax, self.map_sync) {
             (_, Some(true)) => ", direct (MAP_SYNC)",
             (Some(true), _) => ", direct",
             _ => "",
         };
-        format!("{}: {} on {devices}, mounted at {}{direct}", self.path, self.file_system, self.mounted_at)
+        format!("{}: {kind} on {devices}, mounted at {at}{direct}", self.path)
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Block {
     Words(String),
     /// Something to act on, or to know.
     Note(Note),
+    /// Lines to type, which no rendering breaks or joins.
+    Commands(Vec<String>),
     /// Names and values.
     Facts(Vec<(String, String)>),
     /// A table.

@@ -47,6 +47,9 @@ fn write_section(number: usize, section: &Section) -> String {
                 let _ = writeln!(out, "<p>{}</p>", escape(words));
             }
             Block::Note(note) => out += &write_note(note),
+            Block::Commands(lines) => {
+                let _ = writeln!(out, "<pre>{}</pre>", escape(&lines.join("\n")));
+            }
             Block::Facts(pairs) => out += &facts(pairs),
             Block::Table(table) => out += &write_table(table),
             Block::Chart(chart) => out += &chart.svg(),

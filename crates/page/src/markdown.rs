@@ -25,6 +25,9 @@ fn write_section(out: &mut String, section: &Section) {
                 let _ = write!(out, "\n{}\n", escape(words));
             }
             Block::Note(note) => write_note(out, note),
+            Block::Commands(lines) => {
+                let _ = write!(out, "\n```sh\n{}\n```\n", lines.join("\n"));
+            }
             Block::Facts(pairs) => facts(out, pairs),
             Block::Table(table) => write_table(out, table),
             Block::Chart(_) => {}
@@ -87,8 +90,9 @@ mod tests {
         let mut table = Table::new("Found", &["side", "tps", "<word"]);
         table.row(["a|b", "1", "<x>"]);
         section.table(table);
+        section.blocks.push(Block::Commands(vec!["a  b*".into()]));
         let document = Document { title: "Lab".into(), sections: vec![section], ..Document::default() };
-        let wanted = "# Lab\n\n## Rates\n\n**Found**\n\n| side | tps | word |\n|---|---:|---|\n| a\\|b | 1 | &lt;x> |\n";
+        let wanted = "# Lab\n\n## Rates\n\n**Found**\n\n| side | tps | word |\n|---|---:|---|\n| a\\|b | 1 | &lt;x> |\n\n```sh\na  b*\n```\n";
         assert_eq!(markdown(&document), wanted);
     }
 }

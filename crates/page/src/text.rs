@@ -28,6 +28,7 @@ fn write_section(out: &mut String, section: &Section) {
         match block {
             Block::Words(words) => *out += &wrapped(words, ""),
             Block::Note(note) => write_note(out, note),
+            Block::Commands(lines) => lines.iter().for_each(|line| *out += &format!("     {line}\n")),
             Block::Facts(pairs) => facts(out, pairs),
             Block::Table(table) => write_table(out, table),
             Block::Chart(_) => {}

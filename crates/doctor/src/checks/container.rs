@@ -10,7 +10,7 @@ const SMALL: u64 = 64 << 20;
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
-    let layer = view.places.iter().find(|place| place.mount.kind == "overlay").map(|place| {
+    let layer = view.places.iter().find(|place| place.is_on(|mount| mount.kind == "overlay")).map(|place| {
         Finding::durability("data-in-container-layer", place.path.display().to_string())
             .what(format!("{} lies in the container's own layer (overlay)", place.path.display()))
             .why("The data is removed with the container, and its first write to a file of the image copies the whole file")

@@ -2,7 +2,8 @@
 
 use crate::finding::{Finding, Sure};
 use crate::machine::Disk;
-use crate::view::{Place, View};
+use crate::place::Place;
+use crate::view::View;
 
 /// The findings: where a database's log and data are known.
 pub fn check(view: &View<'_>) -> Vec<Finding> {

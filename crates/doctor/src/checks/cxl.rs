@@ -6,7 +6,7 @@ use crate::view::View;
 
 /// The findings. Memory is of the whole machine.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
-    if !view.is_whole() && view.database.is_none() {
+    if !view.is_whole && view.database.is_none() {
         return Vec::new();
     }
     let cxl = &view.machine.cxl;

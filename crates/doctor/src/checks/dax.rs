@@ -2,14 +2,15 @@
 
 use crate::finding::{Finding, Sure};
 use crate::machine::{Link, Mount, Namespace};
-use crate::view::{Place, View};
+use crate::place::Place;
+use crate::view::View;
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for mount in view.mounts() {
         let Some(space) = namespace(view, mount) else { continue };
-        let place = view.places.iter().find(|place| place.mount.id == mount.id);
+        let place = view.places.iter().find(|place| place.mount.is_some_and(|on| on.id == mount.id));
         found.extend(
             raw(mount, space).or_else(|| off(mount, space)).or_else(|| place.and_then(|p| not_here(p))),
         );
@@ -46,7 +47,7 @@ fn off(mount: &Mount, space: &Namespace) -> Option<Finding> {
 }
 
 fn not_here(place: &Place<'_>) -> Option<Finding> {
-    let asked = place.mount.dax()?;
+    let asked = place.mount?.dax()?;
     (place.dax == Some(false) || place.map_sync == Some(false) && place.dax != Some(true)).then(|| {
         let mend = match asked {
             "dax=inode" => format!("chattr +x {}        # then copy its files: the flag is taken when a file is made", dir(place)),

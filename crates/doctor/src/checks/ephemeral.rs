@@ -5,7 +5,7 @@ use crate::view::View;
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
-    let named = !view.is_whole();
+    let named = !view.is_whole;
     let about = |subject: &str| match named {
         true => Finding::durability("disk-is-ephemeral", subject),
         false => Finding::information("disk-is-ephemeral", subject),

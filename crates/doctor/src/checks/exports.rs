@@ -5,7 +5,7 @@ use crate::view::View;
 
 /// The findings. They are about the whole host only.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
-    if !view.is_whole() {
+    if !view.is_whole {
         return Vec::new();
     }
     let host = &view.machine.host;

@@ -18,6 +18,17 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
             .type_in("grep VmSwap /proc/[0-9]*/status | sort -k2 -n | tail")
             .type_in("sysctl -w vm.swappiness=1")
     });
+    let process = view.database.as_ref().and_then(|found| found.process.as_ref());
+    let server = process.filter(|process| process.swapped >= NOTICED).map(|process| {
+        Finding::speed("server-swapped-out", format!("process {}", process.pid))
+            .what(format!(
+                "{} MiB of the server, process {}, are swapped out",
+                process.swapped >> 20,
+                process.pid
+            ))
+            .why("It waits for the disk where it believes to have memory, with locks held")
+            .type_in("sysctl -w vm.swappiness=1      # and less for shared_buffers or the buffer pool")
+    });
     let eager =
         memory.swappiness.filter(|level| *level > 10 && !memory.swaps.is_empty() && view.database.is_some());
     let eager = eager.filter(|_| used < NOTICED).map(|level| {
@@ -27,5 +38,5 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
             .sure(Sure::Low, "it depends on how much memory is free")
             .type_in("sysctl -w vm.swappiness=1")
     });
-    in_use.into_iter().chain(eager).collect()
+    in_use.into_iter().chain(server).chain(eager).collect()
 }

@@ -6,12 +6,19 @@ use crate::view::View;
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
-    let named = !view.is_whole();
+    let named = !view.is_whole;
     let mut found: Vec<Finding> = Vec::new();
     for mount in view.mounts() {
-        let of_any = [barriers(mount), data_order(mount), overlay(mount), soft(mount), unstrict(mount)];
+        let of_any = [
+            journal(mount),
+            barriers(mount),
+            data_order(mount),
+            overlay(mount),
+            soft(mount),
+            unstrict(mount),
+        ];
         found.extend(of_any.into_iter().flatten());
-        let of_a_place = [journal(mount), kind(mount), locks(mount)];
+        let of_a_place = [kind(mount), locks(mount)];
         found.extend(of_a_place.into_iter().flatten().filter(|_| named));
     }
     let zfs = view.mounts().into_iter().find(|mount| mount.kind == "zfs");
@@ -101,7 +108,7 @@ fn journal(mount: &Mount) -> Option<Finding> {
                 "After a power cut names and sizes are as some write left them: the file system has to be repaired before it is \
                  used, and files may be lost although they were fsynced",
             )
-            .sure(Sure::Medium, "the kernel names no data mode for it, which it does for every ext4 with a journal")
+            .sure(Sure::High, "the kernel names no data mode for it, which it does for every ext4 with a journal")
             .type_in(format!("tune2fs -O has_journal {}      # unmounted", mount.source))
     })
 }

@@ -19,7 +19,7 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let what = format!(
-        "{} of the log is at node {home}; other processors reach it over a distance of {distance} (10 is near)",
+        "{} is at node {home}; other processors reach it over a distance of {distance} (10 is near)",
         disk.name
     );
     // Memory is read and written by the processor itself, a disk only notified.

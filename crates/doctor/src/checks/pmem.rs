@@ -1,7 +1,7 @@
 //! Persistent memory: how it is divided and used. What its media are like is `pmem_media`'s.
 
 use crate::finding::{Finding, Sure};
-use crate::machine::{Link, Namespace, Region};
+use crate::machine::{Namespace, Region};
 use crate::view::View;
 
 /// A file system can map this much at once.
@@ -10,21 +10,14 @@ const HUGE: u64 = 2 << 20;
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for space in namespaces(view) {
+    for space in view.namespaces() {
         found.extend([mode(space), align(space)].into_iter().flatten());
     }
-    if view.is_whole() {
+    if view.is_whole {
         found.extend(view.machine.pmem.regions.iter().filter_map(|region| unused(view, region)));
         found.extend(interleave(view));
     }
     found
-}
-
-/// Those that are in question.
-fn namespaces<'m>(view: &View<'m>) -> Vec<&'m Namespace> {
-    let disks: Vec<_> = view.disks().into_iter().filter(|disk| disk.link == Link::Pmem).collect();
-    let under = |space: &Namespace| disks.iter().any(|disk| Some(&disk.name) == space.device.as_ref());
-    view.machine.pmem.namespaces.iter().filter(|space| view.is_whole() || under(space)).collect()
 }
 
 fn mode(space: &Namespace) -> Option<Finding> {

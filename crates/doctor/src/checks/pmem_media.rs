@@ -1,7 +1,7 @@
 //! Persistent memory: whether it is any, what a power cut leaves of it, and its modules' health.
 
 use crate::finding::{Finding, Sure};
-use crate::machine::{Dimm, Link, Region};
+use crate::machine::{Dimm, Region};
 use crate::view::View;
 
 /// Flags of the firmware that say that data may not be saved, or was not.
@@ -9,11 +9,11 @@ const TROUBLES: [&str; 5] = ["save_fail", "restore_fail", "flush_fail", "not_arm
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
-    if !view.is_whole() && !view.disks().iter().any(|disk| disk.link == Link::Pmem) {
+    if !view.is_whole && view.namespaces().is_empty() {
         return Vec::new();
     }
     let pmem = &view.machine.pmem;
-    let mut found: Vec<Finding> = pmem.regions.iter().filter_map(|region| bad(region)).collect();
+    let mut found: Vec<Finding> = pmem.regions.iter().filter_map(bad).collect();
     found.extend(pmem.dimms.iter().flat_map(|dimm| [trouble(dimm), dirty(dimm)]).flatten());
     match made_of_ram(view) {
         Some(finding) => found.push(finding),

@@ -17,5 +17,18 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
             .type_in(format!("sed -i '\\|{path}|d' /etc/ld.so.preload"))
             .type_in("# then restart every database")
     });
-    found.collect()
+    let process = view.database.as_ref().and_then(|found| found.process.as_ref());
+    let loaded = process.and_then(|process| {
+        let path = process.mapped.iter().find(lies)?;
+        Some(
+            Finding::durability("fsync-is-taken-away", format!("process {}", process.pid))
+                .what(format!("The server, process {}, has loaded {path}", process.pid))
+                .why("With it fsync and the like return at once and do nothing: the database is not durable")
+                .sure(Sure::High, "the library is in its memory")
+                .type_in(
+                    "# start it without eatmydata, and without LD_PRELOAD in its unit or its environment",
+                ),
+        )
+    });
+    found.chain(loaded).collect()
 }

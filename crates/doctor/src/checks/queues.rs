@@ -7,7 +7,7 @@ use crate::view::View;
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
     let cpus = view.machine.cpu.count;
-    let named = !view.is_whole();
+    let named = !view.is_whole;
     let disks = view.leaves().into_iter();
     disks
         .flat_map(|disk| [scheduler(disk), depth(disk), hardware(disk, cpus), turns(disk).filter(|_| named)])

@@ -2,12 +2,13 @@
 
 use crate::database::Engine;
 use crate::finding::{Finding, Sure};
+use crate::machine::Mount;
 use crate::view::View;
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
     let Some(found) = view.database(Engine::Sqlite) else { return Vec::new() };
-    let on_network = view.data().is_some_and(|place| place.mount.on_network());
+    let on_network = view.data().is_some_and(|place| place.is_on(Mount::on_network));
     let wal = found.settings.value("journal_mode") == Some("wal");
     let shared = (on_network && wal).then(|| {
         Finding::durability("sqlite-wal-on-network", found.data.display().to_string())

@@ -8,16 +8,17 @@ use crate::view::View;
 pub fn check(view: &View<'_>) -> Vec<Finding> {
     let mounts = view.mounts();
     let decoys = mounts.iter().filter(|mount| mount.in_memory() && mount.source.starts_with("/dev/"));
-    let places = view
-        .places
-        .iter()
-        .filter(|place| place.mount.in_memory() && !place.mount.source.starts_with("/dev/"));
+    let is_plain = |mount: &Mount| mount.in_memory() && !mount.source.starts_with("/dev/");
+    let places = view.places.iter().filter_map(|place| {
+        let mount = place.mount.filter(|mount| is_plain(mount))?;
+        Some(in_ram(&place.path.display().to_string(), &mount.kind))
+    });
     let ram = view.places.iter().filter_map(|place| {
         let disk = place.stack.iter().find(|disk| matches!(disk.link, Link::Ram | Link::Null))?;
         Some(in_ram(&disk.name, &format!("the device {}", disk.name)))
     });
     let mut found: Vec<Finding> = decoys.map(|mount| decoy(mount)).collect();
-    found.extend(places.map(|place| in_ram(&place.path.display().to_string(), &place.mount.kind)).chain(ram));
+    found.extend(places.chain(ram));
     found.dedup_by(|a, b| a.subject == b.subject);
     found
 }

@@ -7,6 +7,14 @@ use crate::view::View;
 /// All of it.
 pub fn unseen(view: &View<'_>) -> Vec<Unseen> {
     let mut found = view.unseen.clone();
+    let servers = view.machine.servers.iter().filter(|_| view.is_whole);
+    found.extend(servers.map(|server| {
+        let look = match &server.directory {
+            Some(directory) => format!("seawall doctor {} looks at them", directory.display()),
+            None => "seawall doctor DIRECTORY looks at them".to_owned(),
+        };
+        Unseen::aside(format!("the settings and files of {}, which runs here", server.name), look)
+    }));
     let disks = view.disks();
     found.extend(hypervisor(view, &disks));
     let arrays: Vec<&str> =

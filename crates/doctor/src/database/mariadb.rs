@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::settings::Settings;
-use super::{Database, Engine};
+use super::{Database, Engine, process};
 use crate::finding::Unseen;
 use crate::root::Root;
 
@@ -37,7 +37,8 @@ pub fn read(root: &Root, data: &Path) -> Database {
     let named = found.settings.value("innodb_log_group_home_dir").map(|dir| data.join(dir));
     found.log = named.and_then(|dir| root.resolve(&dir).ok()).unwrap_or_else(|| data.to_owned());
     found.page = found.settings.value("innodb_page_size").and_then(bytes).unwrap_or(16384);
-    found.pid = pid(root, data, &found.settings);
+    found.process =
+        pid(root, data, &found.settings).and_then(|pid| process::read(root, pid, &["mariadbd", "mysqld"]));
     found.unseen.push(Unseen::aside(
         "settings that were changed by SET GLOBAL, or given on the command line",
         "they are in the server: SHOW GLOBAL VARIABLES",

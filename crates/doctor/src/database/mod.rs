@@ -5,6 +5,7 @@
 
 mod mariadb;
 mod postgres;
+mod process;
 mod redis;
 mod settings;
 mod sqlite;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub use process::Process;
 pub use settings::Settings;
 
 use crate::finding::Unseen;
@@ -60,7 +62,7 @@ pub struct Database {
     /// Pages have checksums; `None` if that is not known.
     pub checksums: Option<bool>,
     /// The process that runs now, as the database noted it.
-    pub pid: Option<u32>,
+    pub process: Option<Process>,
     /// What cannot be seen.
     pub unseen: Vec<Unseen>,
 }
@@ -74,7 +76,7 @@ impl Database {
             settings: Settings::default(),
             page: 0,
             checksums: None,
-            pid: None,
+            process: None,
             unseen: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::settings::Settings;
-use super::{Database, Engine};
+use super::{Database, Engine, process};
 use crate::finding::Unseen;
 use crate::root::Root;
 
@@ -30,7 +30,8 @@ pub fn read(root: &Root, data: &Path) -> Database {
     found.page = 8192;
     found.checksums = checksums(root, data);
     let pid = root.text(data.join("postmaster.pid"));
-    found.pid = pid.and_then(|text| text.lines().next()?.parse().ok());
+    let pid = pid.and_then(|text| text.lines().next()?.parse().ok());
+    found.process = pid.and_then(|pid| process::read(root, pid, &["postgres", "postmaster"]));
     found.unseen.push(Unseen::aside(
         "settings of roles, databases and sessions",
         "they are in the database: SELECT setdatabase, setrole, setconfig FROM pg_db_role_setting",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::settings::Settings;
-use super::{Database, Engine};
+use super::{Database, Engine, process};
 use crate::finding::Unseen;
 use crate::root::Root;
 
@@ -32,7 +32,8 @@ pub fn read(root: &Root, data: &Path) -> Database {
     let named = found.settings.value("appenddirname").unwrap_or("appendonlydir");
     let log = data.join(named);
     found.log = root.resolve(&log).unwrap_or_else(|_| data.to_owned());
-    found.pid = found.settings.value("pidfile").and_then(|file| root.number(file));
+    let pid = found.settings.value("pidfile").and_then(|file| root.number(file));
+    found.process = pid.and_then(|pid| process::read(root, pid, &["redis", "valkey"]));
     found.unseen.push(Unseen::aside(
         "settings that were changed by CONFIG SET",
         "they are in the server: CONFIG GET '*'",

@@ -11,6 +11,7 @@ mod kind;
 mod memory;
 mod mounts;
 mod pmem;
+mod servers;
 
 use std::path::Path;
 
@@ -22,6 +23,7 @@ pub use kind::Link;
 pub use memory::{Memory, Node};
 pub use mounts::Mount;
 pub use pmem::{Dimm, Namespace, Pmem, Region};
+pub use servers::Server;
 
 use crate::root::Root;
 
@@ -46,6 +48,8 @@ pub struct Machine {
     pub cpu: Cpu,
     /// What this host does for others, and what it does to every program.
     pub host: Host,
+    /// Database servers that run.
+    pub servers: Vec<Server>,
 }
 
 impl Machine {
@@ -61,6 +65,7 @@ impl Machine {
             memory: memory::read(root),
             cpu: cpu::read(root),
             host: host::read(root),
+            servers: servers::read(root),
         }
     }
 
