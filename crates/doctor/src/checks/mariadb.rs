@@ -17,6 +17,11 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// SET GLOBAL lasts until the next start.
+fn in_file(place: &str) -> String {
+    format!("# and the same in {place}, for the next start")
+}
+
 fn redo(found: &Database) -> Option<Finding> {
     let set = found.settings.get("innodb_flush_log_at_trx_commit")?;
     let why = match set.value.as_str() {
@@ -33,7 +38,8 @@ fn redo(found: &Database) -> Option<Finding> {
             .what(format!("MariaDB runs with innodb_flush_log_at_trx_commit = {}", set.value))
             .why(why)
             .sure(Sure::High, READ)
-            .type_in("SET GLOBAL innodb_flush_log_at_trx_commit = 1"),
+            .type_in("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+            .type_in(in_file(&set.place)),
     )
 }
 
@@ -54,7 +60,8 @@ fn binary_log(found: &Database) -> Option<Finding> {
                  and point-in-time recovery has a gap",
             )
             .sure(sure, if sure == Sure::High { READ } else { "it is not set; MySQL's default is 1" })
-            .type_in("SET GLOBAL sync_binlog = 1"),
+            .type_in("SET GLOBAL sync_binlog = 1")
+            .type_in(in_file(place)),
     )
 }
 
@@ -77,7 +84,7 @@ fn doublewrite(found: &Database, atomic: Option<u64>) -> Option<Finding> {
                 "a copy-on-write file system with large records, or Seawall's policy atomic, keeps pages whole; whether the \
                  server always runs on one is not seen here",
             )
-            .type_in("SET GLOBAL innodb_doublewrite = ON     # older servers: in the option file, and a restart"),
+            .type_in(format!("# take it out of {}, and restart the server", set.place)),
     )
 }
 
@@ -108,6 +115,7 @@ fn checksums(found: &Database) -> Option<Finding> {
             .what("InnoDB writes pages without checksums")
             .why("A page that a device changed or tore is believed")
             .sure(Sure::High, READ)
-            .type_in("SET GLOBAL innodb_checksum_algorithm = full_crc32"),
+            .type_in("SET GLOBAL innodb_checksum_algorithm = full_crc32")
+            .type_in(in_file(&set.place)),
     )
 }

@@ -1,6 +1,6 @@
 //! PostgreSQL's settings that undo durability, or hide damage.
 
-use crate::database::{Database, Engine};
+use crate::database::{COMMAND_LINE, Database, Engine, Setting};
 use crate::finding::{Finding, Sure};
 use crate::view::View;
 
@@ -18,6 +18,7 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
         retry(found),
         damage(found),
         checksums(found),
+        sync_method(found),
         huge_pages(found, view),
     ]
     .into_iter()
@@ -25,8 +26,15 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
     .collect()
 }
 
-fn reset(name: &str) -> String {
-    format!("ALTER SYSTEM RESET {name}")
+/// What mends a setting depends on where it stands: ALTER SYSTEM has the last word over files, and none over the command line.
+fn mend(name: &str, value: &str, set: &Setting) -> String {
+    match set.place.as_str() {
+        COMMAND_LINE => {
+            format!("# take {name} out of the command or the unit that starts the server, and restart it")
+        }
+        place if place.contains("postgresql.auto.conf") => format!("ALTER SYSTEM RESET {name}"),
+        _ => format!("ALTER SYSTEM SET {name} = {value}"),
+    }
 }
 
 fn fsync(found: &Database) -> Option<Finding> {
@@ -39,9 +47,9 @@ fn fsync(found: &Database) -> Option<Finding> {
                  beyond repair, not only short of its last commits",
             )
             .sure(Sure::High, READ)
-            .type_in(reset("fsync"))
+            .type_in(mend("fsync", "on", set))
             .type_in(RELOAD)
-            .type_in("sync        # what was written until now is still only in memory"),
+            .type_in("initdb --sync-only -D PGDATA      # what was written until now may be only in memory"),
     )
 }
 
@@ -62,7 +70,7 @@ fn full_pages(found: &Database, atomic: Option<u64>) -> Option<Finding> {
                 "a copy-on-write file system with records of 8 KiB or more, or Seawall's policy atomic, keeps pages whole; \
                  whether the server always runs on one is not seen here",
             )
-            .type_in(reset("full_page_writes"))
+            .type_in(mend("full_page_writes", "on", set))
             .type_in(RELOAD)
             .type_in("CHECKPOINT"),
     )
@@ -86,7 +94,7 @@ fn commit(found: &Database) -> Option<Finding> {
             .what(format!("PostgreSQL runs with synchronous_commit = {}", set.value))
             .why(why)
             .sure(Sure::High, READ)
-            .type_in(reset("synchronous_commit"))
+            .type_in(mend("synchronous_commit", "on", set))
             .type_in(RELOAD),
     )
 }
@@ -98,7 +106,7 @@ fn retry(found: &Database) -> Option<Finding> {
             .what("PostgreSQL repeats an fsync that failed (data_sync_retry = on)")
             .why("Linux drops the pages whose write failed, so the second fsync succeeds without them: the data is lost in silence")
             .sure(Sure::High, READ)
-            .type_in(reset("data_sync_retry"))
+            .type_in(mend("data_sync_retry", "off", set))
             .type_in("pg_ctl restart"),
     )
 }
@@ -111,8 +119,25 @@ fn damage(found: &Database) -> Option<Finding> {
             .what(format!("PostgreSQL runs with {name} = on"))
             .why("The server goes on over damaged pages: what was on them is dropped or believed, and the next write makes that final")
             .sure(Sure::High, READ)
-            .type_in(reset(name))
+            .type_in(mend(name, "off", set))
             .type_in(RELOAD),
+    )
+}
+
+/// All of Linux's methods are durable; two also write what recovery does not need.
+fn sync_method(found: &Database) -> Option<Finding> {
+    let set = found
+        .settings
+        .get("wal_sync_method")
+        .filter(|set| matches!(set.value.as_str(), "fsync" | "open_sync"))?;
+    Some(
+        Finding::speed("wal-sync-method", &set.place)
+            .what(format!("PostgreSQL runs with wal_sync_method = {}", set.value))
+            .why("Each commit also writes the segment's times into the file system's journal, which fdatasync and open_datasync do not")
+            .sure(Sure::Medium, "how much it costs depends on the file system")
+            .type_in(mend("wal_sync_method", "fdatasync", set))
+            .type_in(RELOAD)
+            .type_in("pg_test_fsync -f FILE      # on the log's file system: which one is fastest"),
     )
 }
 

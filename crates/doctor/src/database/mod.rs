@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use process::Process;
-pub use settings::Settings;
+pub use settings::{COMMAND_LINE, Setting, Settings};
 
 use crate::finding::Unseen;
 use crate::root::Root;

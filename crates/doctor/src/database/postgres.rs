@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::settings::Settings;
+use super::settings::{COMMAND_LINE, Settings};
 use super::{Database, Engine, process};
 use crate::finding::Unseen;
 use crate::root::Root;
@@ -109,7 +109,7 @@ fn arguments(words: &[String], settings: &mut Settings) {
             }
         };
         if let Some((name, value)) = pair {
-            settings.set(name, value, "the server's command line");
+            settings.set(name, value, COMMAND_LINE);
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// The place of a setting that stands in no file.
+pub const COMMAND_LINE: &str = "the server's command line";
+
 /// A value, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {

@@ -182,10 +182,9 @@ fn write(root: &Path, path: &str, content: &[u8]) {
 fn link(root: &Path, path: &str, target: &str) {
     let at = inside(root, path);
     let _ = fs::remove_file(&at);
-    let there = if target.starts_with('/') {
-        root.join(&target[1..])
-    } else {
-        at.parent().expect("one").join(target)
+    let there = match target.strip_prefix('/') {
+        Some(inside) => root.join(inside),
+        None => at.parent().expect("one").join(target),
     };
     fs::create_dir_all(there).expect("made");
     symlink(target, at).unwrap_or_else(|e| panic!("{path}: {e}"));
