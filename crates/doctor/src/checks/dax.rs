@@ -12,7 +12,9 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
         let Some(space) = namespace(view, mount) else { continue };
         let place = view.places.iter().find(|place| place.mount.is_some_and(|on| on.id == mount.id));
         found.extend(
-            raw(mount, space).or_else(|| off(mount, space)).or_else(|| place.and_then(|p| not_here(p))),
+            raw(mount, space)
+                .or_else(|| off(mount, space, place))
+                .or_else(|| place.and_then(|p| not_here(p))),
         );
         found.extend(place.and_then(no_map_sync));
     }
@@ -35,13 +37,19 @@ fn raw(mount: &Mount, space: &Namespace) -> Option<Finding> {
     })
 }
 
-fn off(mount: &Mount, space: &Namespace) -> Option<Finding> {
+/// Without an option the file system decides file by file, as with dax=inode, and shows nothing.
+fn off(mount: &Mount, space: &Namespace, place: Option<&Place<'_>>) -> Option<Finding> {
     let at = mount.point.display();
-    (space.mode == "fsdax" && mount.dax().is_none()).then(|| {
+    let said = place.and_then(|place| place.dax);
+    (space.mode == "fsdax" && mount.dax().is_none() && said != Some(true)).then(|| {
+        let (sure, because) = match said {
+            Some(_) => (Sure::High, "the kernel was asked about this very file"),
+            None => (Sure::Medium, "a file whose directory has the flag of `chattr +x` is accessed directly all the same"),
+        };
         Finding::speed("dax-off", at.to_string())
             .what(format!("{at} is on persistent memory ({}) and mounted without dax", space.name))
-            .why("Every read and write goes through the page cache, and each fsync through a block device: ten times slower or more")
-            .sure(Sure::High, "its options do not ask for it")
+            .why("Reads and writes go through the page cache, and each fsync through a block device: ten times slower or more")
+            .sure(sure, because)
             .type_in(format!("umount {at} && mount -o dax=always {} {at}", mount.source))
     })
 }

@@ -58,11 +58,14 @@ fn align(space: &Namespace) -> Option<Finding> {
     )
 }
 
+/// A namespace without a label takes no label's space, so the region counts all of it as free: sizes have the last word.
 fn unused(view: &View<'_>, region: &Region) -> Option<Finding> {
-    let has_one = view.machine.pmem.namespaces.iter().any(|space| space.region == region.name);
-    (region.free > 0 || !has_one).then(|| {
+    let spaces = view.machine.pmem.namespaces.iter().filter(|space| space.region == region.name);
+    let taken: u64 = spaces.map(|space| space.bytes).sum();
+    let free = region.free.min(region.bytes.saturating_sub(taken));
+    (free >= HUGE).then(|| {
         Finding::information("pmem-unused", &region.name)
-            .what(format!("{} MiB of {} belong to no namespace", region.free.max(1) >> 20, region.name))
+            .what(format!("{} MiB of {} belong to no namespace", free >> 20, region.name))
             .why("No database can use that part")
             .type_in(format!("ndctl create-namespace --region={} --mode=fsdax", region.name))
     })

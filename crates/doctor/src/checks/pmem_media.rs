@@ -52,7 +52,7 @@ fn domain(region: &Region, view: &View<'_>) -> Option<Finding> {
         ),
         _ => Some(
             Finding::durability("pmem-domain-unknown", &region.name)
-                .what(format!("Nobody says what a power cut leaves of {} (persistence_domain is empty)", region.name))
+                .what(format!("Nobody says what a power cut leaves of {} (persistence_domain is empty or not there)", region.name))
                 .why("The kernel cannot say that a store that left the processor's cache is safe: the platform names no such promise")
                 .sure(
                     if virtual_machine { Sure::Medium } else { Sure::Low },

@@ -32,7 +32,7 @@ fn decoy(mount: &Mount) -> Finding {
             mount.kind
         ))
         .type_in(format!("umount {at}"))
-        .type_in(format!("mkfs.ext4 -b 4096 {}          # if nothing is on it", mount.source))
+        .type_in(format!("mkfs.ext4 -b 4096 {}      # this erases it: leave it out if a file system is there", mount.source))
         .type_in(format!("mount -o dax=always {} {at}    # dax on fsdax persistent memory only", mount.source))
 }
 

@@ -17,6 +17,10 @@ pub fn unseen(view: &View<'_>) -> Vec<Unseen> {
     }));
     let disks = view.disks();
     found.extend(hypervisor(view, &disks));
+    if view.machine.cpu.hypervisor && !view.namespaces().is_empty() {
+        let why = "only its host knows: a file in RAM looks the same in here (seawall tune qemu --backing FILE, on the host)";
+        found.push(Unseen::aside("what backs the persistent memory of this virtual machine", why));
+    }
     let arrays: Vec<&str> =
         disks.iter().filter(|disk| is_array(disk)).map(|disk| disk.name.as_str()).collect();
     if !arrays.is_empty() {
