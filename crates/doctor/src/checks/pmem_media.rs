@@ -44,6 +44,8 @@ fn made_of_ram(view: &View<'_>) -> Option<Finding> {
 fn domain(region: &Region, view: &View<'_>) -> Option<Finding> {
     let virtual_machine = view.machine.cpu.hypervisor;
     match region.domain.as_str() {
+        // Where no store is claimed to be durable by itself, there is no domain to ask about.
+        _ if region.virtio => None,
         "memory_controller" => None,
         "cpu_cache" => Some(
             Finding::information("pmem-persistence-domain", &region.name)

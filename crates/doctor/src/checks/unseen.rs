@@ -47,14 +47,17 @@ pub fn unseen(view: &View<'_>) -> Vec<Unseen> {
 
 /// What a guest's flush becomes is the host's to say.
 fn hypervisor(view: &View<'_>, disks: &[&Disk]) -> Option<Unseen> {
-    let names: Vec<&str> =
-        disks.iter().filter(|disk| disk.link.is_virtual()).map(|d| d.name.as_str()).collect();
-    let at_bus = || view.machine.cpu.hypervisor && disks.iter().any(|disk| disk.link == Link::Nvme);
-    (!names.is_empty() || at_bus()).then(|| {
-        let what = if names.is_empty() { "this machine's disks".to_owned() } else { names.join(", ") };
+    let in_guest = view.machine.cpu.hypervisor;
+    let is_its = |disk: &&&Disk| {
+        let could_be = matches!(disk.link, Link::Nvme | Link::Sata | Link::Scsi);
+        disk.link.is_virtual() || in_guest && could_be && !disk.is_cloud()
+    };
+    let names: Vec<&str> = disks.iter().filter(is_its).map(|disk| disk.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
         Unseen::aside(
-            format!("what the hypervisor does with a flush of {what}"),
-            "only its host knows: cache=unsafe answers and does nothing (qm config, virsh dumpxml). A power cut of the host would show it",
+            format!("what the hypervisor does with a flush of {}", names.join(", ")),
+            "only its host knows: cache=unsafe answers and does nothing (qm config, virsh dumpxml). A power cut of the host would \
+             show it",
         )
     })
 }

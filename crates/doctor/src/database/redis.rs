@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::found::{Database, Engine};
+use super::process;
 use super::settings::Settings;
-use super::{Database, Engine, process};
 use crate::finding::Unseen;
 use crate::root::Root;
 

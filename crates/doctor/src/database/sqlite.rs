@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Database, Engine};
+use super::found::{Database, Engine};
 use crate::finding::Unseen;
 use crate::root::Root;
 

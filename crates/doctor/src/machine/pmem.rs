@@ -32,6 +32,8 @@ pub struct Region {
     pub ways: u32,
     /// What a power cut leaves: `cpu_cache`, `memory_controller`, or empty.
     pub domain: String,
+    /// It is virtio-pmem: a flush is a request to the host, as for a disk.
+    pub virtio: bool,
     /// The memory node it is of.
     pub node: Option<u32>,
     /// The kernel may not write to it.
@@ -92,6 +94,7 @@ fn region(root: &Root, name: &str, at: &Path) -> Option<Region> {
         free: number("available_size").unwrap_or(0),
         ways: root.number(at.join("mappings")).unwrap_or(0),
         domain: root.text(at.join("persistence_domain")).unwrap_or_default(),
+        virtio: root.resolve(at).is_ok_and(|real| real.to_string_lossy().contains("/virtio")),
         node: root.number::<i32>(at.join("numa_node")).and_then(|node| node.try_into().ok()),
         read_only: number("read_only") == Some(1),
         bad_blocks: root
