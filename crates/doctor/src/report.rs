@@ -37,6 +37,8 @@ pub struct Report {
     pub kernel: String,
     /// A hypervisor runs the machine.
     pub virtual_machine: bool,
+    /// What runs the container we are in, as far as files tell.
+    pub container: Option<&'static str>,
     /// The database that was found at the path.
     pub database: Option<&'static str>,
     /// What was asked about; empty if it is the whole machine.
@@ -76,6 +78,8 @@ pub struct DeviceShown {
     atomic_write_bytes: Option<u64>,
     node: Option<u32>,
     made_of: Vec<String>,
+    /// LVM, dm-crypt …, if device mapper made it.
+    mapped_by: Option<&'static str>,
 }
 
 impl Report {
@@ -91,6 +95,7 @@ impl Report {
             verdict: verdict(&findings, &unseen),
             kernel: view.machine.kernel.clone(),
             virtual_machine: view.machine.cpu.hypervisor,
+            container: view.machine.cpu.container,
             database: view.database.as_ref().map(|found| found.engine.name()),
             places: view.places.iter().map(place).collect(),
             devices: view.disks().into_iter().map(device).collect(),
@@ -116,7 +121,8 @@ impl Report {
     fn facts(&self) -> Vec<(String, String)> {
         let pair = |name: &str, value: String| (name.to_owned(), value);
         let place = if self.virtual_machine { "in a virtual machine" } else { "on the hardware" };
-        let mut facts = vec![pair("kernel", format!("{}, {place}", self.kernel))];
+        let container = self.container.map_or(String::new(), |name| format!(", in a container ({name})"));
+        let mut facts = vec![pair("kernel", format!("{}, {place}{container}", self.kernel))];
         facts.extend(self.database.map(|name| pair("database", name.to_owned())));
         for place in &self.places {
             let role = match place.role {
@@ -210,6 +216,7 @@ fn device(disk: &Disk) -> DeviceShown {
         atomic_write_bytes: disk.atomic,
         node: disk.node,
         made_of: disk.slaves.clone(),
+        mapped_by: disk.mapped_by(),
     }
 }
 
@@ -240,6 +247,7 @@ impl DeviceShown {
         let made_of =
             if self.made_of.is_empty() { String::new() } else { format!(", of {}", self.made_of.join(", ")) };
         let size = seawall_page::scale::bytes(self.bytes as f64);
-        format!("{}{model}, {size}, {cache}{made_of}", self.name)
+        let by = self.mapped_by.map_or(String::new(), |by| format!(" ({by})"));
+        format!("{}{model}{by}, {size}, {cache}{made_of}", self.name)
     }
 }

@@ -35,7 +35,7 @@ fn redo(found: &Database) -> Option<Finding> {
     };
     Some(
         Finding::durability("redo-not-flushed", &set.place)
-            .what(format!("MariaDB runs with innodb_flush_log_at_trx_commit = {}", set.value))
+            .what(format!("The server runs with innodb_flush_log_at_trx_commit = {}", set.value))
             .why(why)
             .sure(Sure::High, READ)
             .type_in("SET GLOBAL innodb_flush_log_at_trx_commit = 1")

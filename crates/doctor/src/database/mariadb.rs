@@ -37,6 +37,9 @@ pub fn read(root: &Root, data: &Path) -> Database {
     }
     let named = found.settings.value("innodb_log_group_home_dir").map(|dir| data.join(dir));
     found.log = named.and_then(|dir| root.resolve(&dir).ok()).unwrap_or_else(|| data.to_owned());
+    if root.has(data.join("mysql.ibd")) && found.settings.get("sync_binlog").is_none() {
+        found.settings.set("sync_binlog", "1", "MySQL's default");
+    }
     found.page = found.settings.value("innodb_page_size").and_then(bytes).unwrap_or(16384);
     found.process =
         pid(root, data, &found.settings).and_then(|pid| process::read(root, pid, &["mariadbd", "mysqld"]));

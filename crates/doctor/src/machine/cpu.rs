@@ -9,8 +9,6 @@ pub struct Cpu {
     pub count: usize,
     /// A hypervisor runs this machine.
     pub hypervisor: bool,
-    /// The governor of idle states.
-    pub idle: String,
     /// For how many nanoseconds it looks for work before a halt, where the governor is haltpoll.
     pub halt_poll_ns: Option<u64>,
     /// The driver and the governor of frequencies.
@@ -39,7 +37,6 @@ pub fn read(root: &Root) -> Cpu {
         count: info.lines().filter(|line| line.starts_with("processor")).count(),
         hypervisor: flags.split_whitespace().any(|flag| flag == "hypervisor"),
         halt_poll_ns: if idle == "haltpoll" { polls() } else { None },
-        idle,
         frequency: word("scaling_driver").zip(word("scaling_governor")),
         clock: root.text(format!("{CLOCK}/current_clocksource")).unwrap_or_default(),
         clocks: words(&root.text(format!("{CLOCK}/available_clocksource")).unwrap_or_default()),

@@ -35,8 +35,6 @@ pub struct DaxDevice {
     pub as_memory: bool,
     /// The memory node that it becomes then.
     pub node: Option<u32>,
-    /// It is of a CXL region.
-    pub of_cxl: bool,
     /// It is a namespace of persistent memory.
     pub of_pmem: bool,
 }
@@ -76,7 +74,6 @@ fn device(root: &Root, name: &str) -> Option<DaxDevice> {
         bytes: root.number(at.join("size"))?,
         as_memory: driver.is_some_and(|driver| driver.ends_with("kmem")),
         node: root.number::<i32>(at.join("target_node")).and_then(|node| node.try_into().ok()),
-        of_cxl: place.contains("/cxl") || place.contains("dax_region"),
         of_pmem: place.contains("/ndbus"),
     })
 }

@@ -54,8 +54,6 @@ pub struct Disk {
     pub file: Option<PathBuf>,
     /// bcache's mode.
     pub cache_mode: Option<String>,
-    /// Sectors that cannot be read, as the kernel lists them.
-    pub bad_blocks: usize,
 }
 
 /// Names that clouds give to volumes of theirs, and to disks that live no longer than a virtual machine.
@@ -73,6 +71,18 @@ impl Disk {
     /// A cloud's, of which its provider says what is durable.
     pub fn is_cloud(&self) -> bool {
         VOLUMES.iter().any(|name| self.model.contains(name)) || self.is_ephemeral()
+    }
+
+    /// What made a device of device mapper, as its UUID begins.
+    pub fn mapped_by(&self) -> Option<&'static str> {
+        let known = [
+            ("LVM-", "LVM"),
+            ("CRYPT-", "dm-crypt"),
+            ("mpath-", "multipath"),
+            ("INTEGRITY-", "dm-integrity"),
+        ];
+        let uuid = &self.dm.as_ref()?.uuid;
+        known.iter().find(|(begin, _)| uuid.starts_with(begin)).map(|(_, name)| *name)
     }
 
     /// It is lost when the virtual machine stops.
@@ -158,7 +168,6 @@ fn one(root: &Root, name: &str) -> Option<Disk> {
         virtio: virtio(root, &at, link),
         file: text("loop/backing_file").map(PathBuf::from),
         cache_mode: text("bcache/cache_mode").and_then(|all| chosen(&all)),
-        bad_blocks: text("badblocks").map_or(0, |list| list.lines().filter(|l| !l.is_empty()).count()),
     })
 }
 

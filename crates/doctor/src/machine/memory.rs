@@ -7,8 +7,6 @@ use crate::root::Root;
 /// All of it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// Bytes of RAM.
-    pub bytes: u64,
     /// Bytes in pages that were reserved as huge ones.
     pub huge: u64,
     /// Bytes of one of them.
@@ -56,7 +54,6 @@ pub fn read(root: &Root) -> Memory {
     let of = |name: &str| known.get(name).copied().unwrap_or(0);
     let huge_page = of("Hugepagesize") * 1024;
     Memory {
-        bytes: of("MemTotal") * 1024,
         huge: of("HugePages_Total") * huge_page,
         huge_page,
         transparent: root.text("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|all| bracketed(&all)),

@@ -36,8 +36,6 @@ pub struct Region {
     pub virtio: bool,
     /// The memory node it is of.
     pub node: Option<u32>,
-    /// The kernel may not write to it.
-    pub read_only: bool,
     /// Ranges that cannot be read.
     pub bad_blocks: usize,
 }
@@ -96,7 +94,6 @@ fn region(root: &Root, name: &str, at: &Path) -> Option<Region> {
         domain: root.text(at.join("persistence_domain")).unwrap_or_default(),
         virtio: root.resolve(at).is_ok_and(|real| real.to_string_lossy().contains("/virtio")),
         node: root.number::<i32>(at.join("numa_node")).and_then(|node| node.try_into().ok()),
-        read_only: number("read_only") == Some(1),
         bad_blocks: root
             .text(at.join("badblocks"))
             .map_or(0, |list| list.lines().filter(|l| !l.is_empty()).count()),
