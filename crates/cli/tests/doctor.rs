@@ -74,3 +74,11 @@ fn nothing_is_changed() {
     assert_eq!(state(), before, "no file came or went");
     assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 1);
 }
+
+/// 1 would be a finding on speed.
+#[test]
+fn what_cannot_be_printed_is_no_finding() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+    let said = Command::new(env!("CARGO_BIN_EXE_seawall")).args(["doctor", "--json"]).stdout(full).output();
+    assert_eq!(said.expect("it runs").status.code(), Some(3));
+}

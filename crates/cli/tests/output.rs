@@ -36,6 +36,8 @@ const COMMANDS: &[&str] = &[
     "mirror {data}/log --pool {pool}",
     "inspect {pool}",
     "inspect {pool} --json",
+    "doctor /dev/shm",
+    "doctor --json",
     "tune postgres --pool {pool}",
     "mount {data} {data}",
     "disk {data}/none.img --socket {data}/none.sock",

@@ -74,6 +74,15 @@ impl Finding {
         Self::new(Kind::Information, id, subject)
     }
 
+    /// The same, and only good to know, if this holds.
+    #[must_use]
+    pub fn harmless_if(mut self, harmless: bool) -> Self {
+        if harmless {
+            self.kind = Kind::Information;
+        }
+        self
+    }
+
     fn new(kind: Kind, id: &'static str, subject: impl Into<String>) -> Self {
         Self {
             id,

@@ -78,6 +78,11 @@ impl<'m> View<'m> {
         self.places.first()
     }
 
+    /// True if the data lies where blocks are never overwritten, so that a page is whole if it fits into a record.
+    pub fn copies_on_write(&self) -> bool {
+        self.data().is_some_and(|place| place.is_on(|mount| mount.kind == "zfs"))
+    }
+
     /// The database, if it is this one.
     pub fn database(&self, engine: Engine) -> Option<&Database> {
         self.database.as_ref().filter(|found| found.engine == engine)

@@ -11,10 +11,16 @@ const READ: &str =
 pub fn check(view: &View<'_>) -> Vec<Finding> {
     let Some(found) = view.database(Engine::Mariadb) else { return Vec::new() };
     let atomic = view.data().and_then(|place| place.stack.last()?.atomic);
-    [redo(found), binary_log(found), doublewrite(found, atomic), method(found), checksums(found)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        redo(found),
+        binary_log(found),
+        doublewrite(found, atomic).map(|finding| finding.harmless_if(view.copies_on_write())),
+        method(found),
+        checksums(found),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// SET GLOBAL lasts until the next start.
