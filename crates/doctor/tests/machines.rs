@@ -121,6 +121,15 @@ fn a_verdict_is_the_worst_of_what_was_found() {
     assert_eq!(verdict("laptop-sata-ssd", "/srv/redis"), Verdict::CouldNotLook);
 }
 
+/// A file in an image says that it is a container's; a machine that boots the image is none.
+#[test]
+fn a_container_is_one_on_an_overlay() {
+    let machines = Recorded::all();
+    let of = |name: &str| machines.iter().find(|machine| machine.name == name).expect("a machine");
+    assert_eq!(of("docker-overlay").examine(&[], None).container, Some("Docker"));
+    assert_eq!(of("firecracker-guest").examine(&[], None).container, None);
+}
+
 #[test]
 fn the_json_output_keeps_its_fields() {
     let machine =

@@ -55,6 +55,15 @@ pub struct Machine {
 impl Machine {
     /// Reads it.
     pub fn read(root: &Root) -> Self {
+        let mut found = Self::read_all(root);
+        // An image that is booted as a machine keeps its file that speaks of a container.
+        if found.mount_of(Path::new("/")).is_none_or(|mount| mount.kind != "overlay") {
+            found.cpu.container = None;
+        }
+        found
+    }
+
+    fn read_all(root: &Root) -> Self {
         Self {
             kernel: root.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
             command_line: root.text("/proc/cmdline").unwrap_or_default(),
