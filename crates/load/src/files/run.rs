@@ -85,7 +85,8 @@ pub fn run(options: &Options) -> Result<Report> {
 
 /// The number of this run's first step.
 fn first(options: &Options) -> Result<i64> {
-    let Some(path) = options.ledger.as_deref().filter(|path| path.exists()) else { return Ok(0) };
+    // A port to another machine has nothing to read.
+    let Some(path) = options.ledger.as_deref().filter(|path| path.is_file()) else { return Ok(0) };
     let own = ledger::read(path)?.into_iter().filter(|entry| entry.client == options.client);
     Ok(own.map(|entry| entry.seq).max().map_or(0, |last| (last / RUN + 1) * RUN))
 }
