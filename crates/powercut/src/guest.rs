@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use nix::mount::{MsFlags, mount};
 use seawall_vmtest::guest::found;
 use seawall_vmtest::machine::{Boot as Start, Data, Machine, ledgers};
-use seawall_vmtest::parts::Parts;
+use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::tool;
 
 use crate::boot::{Boot, Checked, Task};
@@ -229,7 +229,7 @@ pub fn build(programs: &Path, out: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(made.join("boots"));
     tool::directory(&made.join("boots"))?;
     let made = made.canonicalize()?;
-    Parts::build(programs, &made)?;
+    Parts::build(programs, &made, &More::default())?;
     tool::directory(&parts())?;
     mount(Some(&made), &parts(), None::<&Path>, MsFlags::MS_BIND, None::<&Path>)
         .with_context(|| format!("{} beside the machines", made.display()))

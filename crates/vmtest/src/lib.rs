@@ -8,10 +8,14 @@
 //! Or three machines on a network have the log in their memory: the one with the database is cut, the disk with
 //! the data is plugged into the next one, and that one takes the log over.
 //!
+//! Or a guest tries what block devices and file systems are usually tried with, on a disk that `seawall disk` serves
+//! ([`cases`]).
+//!
 //! The campaign of power cuts boots such a guest too, on a disk that a host serves, and cuts the host (`seawall-powercut`,
 //! `--front disk`).
 
 pub mod alone;
+pub mod cases;
 pub mod chain;
 mod cpio;
 pub mod disk;

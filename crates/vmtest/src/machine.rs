@@ -236,13 +236,21 @@ impl Machine {
         Ok(())
     }
 
+    /// True if it has switched itself off.
+    ///
+    /// # Errors
+    /// Of the kernel.
+    pub fn is_off(&mut self) -> Result<bool> {
+        Ok(self.qemu.try_wait()?.is_some())
+    }
+
     /// Waits until it has switched itself off.
     ///
     /// # Errors
     /// If it does not.
     pub fn wait_off(&mut self, patience: Duration) -> Result<()> {
         let end = Instant::now() + patience;
-        while self.qemu.try_wait()?.is_none() {
+        while !self.is_off()? {
             if Instant::now() > end {
                 bail!("the machine is still on after {} s\n{}", patience.as_secs(), self.last_words());
             }

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use clap::Parser;
 
+use seawall_vmtest::cases::{self, Cases, Extent};
 use seawall_vmtest::chain::{Log, Plan, Setup, Side};
-use seawall_vmtest::parts::Parts;
+use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::random::Random;
 use seawall_vmtest::report::{self, Proof, Report, Totals};
 use seawall_vmtest::{alone, hosts, ktls, tool};
@@ -51,6 +52,12 @@ struct Options {
     /// A program with tests, whose tests of TLS are run in that guest too
     #[arg(long, requires = "kernel_tls")]
     test: Vec<PathBuf>,
+    /// Only the guest that tries what block devices and file systems are usually tried with, on a disk of `seawall disk`
+    #[arg(long, value_enum)]
+    cases: Option<Extent>,
+    /// The same on QEMU's own disk: what fails there as well is not Seawall's
+    #[arg(long, requires = "cases")]
+    control: bool,
     /// Where `seawall` and its library are; without it beside this program
     #[arg(long)]
     release: Option<PathBuf>,
@@ -106,10 +113,15 @@ fn run(options: &Options) -> Result<bool> {
     tool::directory(&work)?;
     let beside = std::env::current_exe()?.parent().map(Path::to_owned);
     let release = options.release.clone().or(beside).context("where is seawall? --release says")?;
-    let (parts, kernel) = Parts::build(&release, &work)?;
+    let more = options.cases.map_or(More::default(), |_| cases::PROGRAMS);
+    let (parts, kernel) = Parts::build(&release, &work, &more)?;
     println!("kernel {kernel}, seed {seed}; built in {:.0} s", begin.elapsed().as_secs_f64());
     if options.kernel_tls {
         return ktls::run(&parts, &options.test, &options.out, &mut random);
+    }
+    if let Some(extent) = options.cases {
+        let seawall = (!options.control).then(|| release.join("seawall"));
+        return cases::run(&Cases { parts: &parts, extent, seawall, out: &options.out, seed });
     }
     let mut chains = Vec::new();
     for (number, (setup, cuts)) in plan(options).into_iter().enumerate() {

@@ -42,7 +42,7 @@ pub fn command(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: &str, orders: 
     if let Some((number, cable)) = &boot.network {
         one_of_several(&mut qemu, *number, cable, orders);
     }
-    ends_with_us(&mut qemu);
+    ends_with_us(&mut qemu, libc::SIGKILL);
     Ok(qemu)
 }
 
@@ -143,12 +143,13 @@ fn one_of_several(qemu: &mut Command, number: usize, cable: &str, orders: &str) 
     qemu.args(["-qmp", "stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
 }
 
-fn ends_with_us(qemu: &mut Command) {
-    let enter = || {
+/// Has a process that is started from now on get this signal when this one is gone.
+pub fn ends_with_us(command: &mut Command, signal: libc::c_int) {
+    let enter = move || {
         // SAFETY: a system call on plain numbers, allowed between fork and exec.
-        let failed = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 };
+        let failed = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) < 0 };
         if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
     };
     // SAFETY: the closure makes a system call only and touches no memory that other threads may hold locked.
-    unsafe { qemu.pre_exec(enter) };
+    unsafe { command.pre_exec(enter) };
 }

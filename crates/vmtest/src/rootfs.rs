@@ -13,13 +13,16 @@ use crate::tool;
 
 const SESSION: &str = include_str!("../guest/session");
 /// What the session is put together from.
-const PARTS: [(&str, &str); 6] = [
+const PARTS: [(&str, &str); 9] = [
     ("storage", include_str!("../guest/storage")),
     ("postgres", include_str!("../guest/postgres")),
     ("sqlite", include_str!("../guest/sqlite")),
     ("alone", include_str!("../guest/alone")),
     ("hosts", include_str!("../guest/hosts")),
     ("served", include_str!("../guest/served")),
+    ("cases", include_str!("../guest/cases")),
+    ("cases-block", include_str!("../guest/cases-block")),
+    ("cases-files", include_str!("../guest/cases-files")),
 ];
 const POSTGRES: &str = "/usr/lib/postgresql";
 const PASSWD: &str = "root:x:0:0:root:/run:/bin/sh\npostgres:x:70:70:postgres:/run:/bin/sh\n";
@@ -34,6 +37,15 @@ const UNPACKED: [&str; 3] = ["usr/bin/ndctl", "sbin/mkfs.xfs", "sbin/xfs_repair"
 /// From the host: they are essential in the distribution.
 const INSTALLED: [&str; 2] = ["mke2fs", "e2fsck"];
 
+/// What only some guests have besides.
+#[derive(Default)]
+pub struct More {
+    /// Our programs.
+    pub ours: &'static [&'static str],
+    /// The host's, each with its package.
+    pub installed: &'static [(&'static str, &'static str)],
+}
+
 /// The tree while it is put together.
 struct Tree<'a> {
     root: PathBuf,
@@ -45,14 +57,14 @@ struct Tree<'a> {
 ///
 /// # Errors
 /// A missing program or library.
-pub fn build(packages: &Packages, release: &Path, work: &Path, image: &Path) -> Result<()> {
+pub fn build(packages: &Packages, release: &Path, work: &Path, image: &Path, more: &More) -> Result<()> {
     let root = work.join("rootfs");
     let _ = std::fs::remove_dir_all(&root);
     let mut tree = Tree { root, packages, libraries: BTreeSet::new() };
     tree.skeleton()?;
     tree.busybox()?;
     tree.postgres()?;
-    for name in PROGRAMS {
+    for name in PROGRAMS.iter().chain(more.ours) {
         tree.program(&release.join(name), "usr/bin")?;
     }
     tree.program(&release.join(PRELOAD), "usr/lib/seawall")?;
@@ -61,6 +73,9 @@ pub fn build(packages: &Packages, release: &Path, work: &Path, image: &Path) -> 
     }
     for name in INSTALLED {
         tree.program(&tool::need(name, "e2fsprogs")?, "usr/bin")?;
+    }
+    for (name, package) in more.installed {
+        tree.program(&tool::need(name, package)?, "usr/bin")?;
     }
     tree.libraries()?;
     tree.image(image)
