@@ -36,6 +36,9 @@ STRESS_SECONDS ?= 600
 # The databases' own test suites that `make suites` runs, and on which build of Seawall.
 SUITES ?= python sqlite postgresql mariadb redis lmdb rocksdb duckdb derby h2 git
 SEAWALL ?= $(RELEASE)/seawall
+# How much a guest tries, and on which disk.
+CASES ?= quick
+CONTROL ?=
 # How long each target is fuzzed.
 FUZZ_SECONDS ?= 60
 
@@ -48,6 +51,8 @@ PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 ip
 	liblmdb-dev librocksdb-dev lmdb-utils mariadb-server redis-server rocksdb-tools sqlite3 sysbench xfsprogs
 # What the machine test runs besides: an emulator. (The guest's own packages are only unpacked.)
 SOAK_PACKAGES := qemu-system-x86
+# What a guest tries its disk with. (It is the host's: see seawall-vmtest.)
+CASES_PACKAGES := fio stress-ng
 # What the package is tried with: a system of its own, and what boots it.
 TRIAL_PACKAGES := debootstrap systemd-container
 # What the databases' own suites are made of, beside their sources.
@@ -153,6 +158,8 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
 	$(RELEASE)/seawall-vmtest --rounds $(VM_ROUNDS)
 	$(RELEASE)/seawall-vmtest --kernel-tls
+	$(MAKE) cases CASES=all
+	$(MAKE) cases CASES=all CONTROL=--control
 	$(RELEASE)/seawall-vmtest --log keepers --rounds $(HOST_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front disk --only postgres,sqlite --rounds $(GUEST_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front disk --medium disk --only postgres,sqlite --sides seawall --rounds $(GUEST_ROUNDS)
@@ -160,6 +167,13 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) run $(CARGO_FLAGS) --package xtask -- results
 	$(MAKE) suites SUITES="postgresql sqlite"
 	$(MAKE) fuzz
+
+.PHONY: cases
+cases: deps build ## The common cases of blktests and xfstests, in a guest on a disk (CASES=all; CONTROL=--control: on QEMU's own disk)
+	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES) $(CASES_PACKAGES)"
+	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-contract
+	$(CARGO) build --release $(CARGO_FLAGS) --package seawall-vmtest
+	$(RELEASE)/seawall-vmtest --cases $(CASES) $(CONTROL)
 
 .PHONY: suites
 suites: ## The databases' own test suites, bare and under Seawall, and what differs (SUITES="python sqlite"; SEAWALL=PROGRAM)
