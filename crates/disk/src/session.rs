@@ -21,7 +21,7 @@ use crate::disk::Disk;
 use crate::failure::Refused;
 use crate::inflight;
 use crate::memory::{Memory, Shared};
-use crate::ring::{Ring, Setup};
+use crate::ring::{Ring, Setup, tell};
 
 /// The longest queue that a guest may have.
 const QUEUE_MAX: u16 = 1024;
@@ -267,8 +267,14 @@ impl VhostUserBackendReqHandlerMut for Session {
         self.try_start(index.into())
     }
 
+    /// The guest is told at once to look for answers: the former process may have been killed behind one, before it told of it, and
+    /// the guest would wait for ever.
     fn set_vring_call(&mut self, index: u8, fd: Option<File>) -> Result<()> {
-        *lock(&self.queue(index.into())?.call) = fd;
+        let vring = self.queue(index.into())?;
+        if let Some(call) = &fd {
+            tell(call);
+        }
+        *lock(&vring.call) = fd;
         Ok(())
     }
 

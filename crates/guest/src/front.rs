@@ -64,6 +64,8 @@ pub struct Guest {
     /// By which the backend says that the disk is another one by now.
     back: Option<UnixStream>,
     ends: Vec<[EventFd; 2]>,
+    /// Which queues' answers the guest has been told of since it connected: a kernel does not look without an interrupt.
+    is_told: Vec<bool>,
     inflight: Option<(VhostUserInflight, File)>,
     features: u64,
     unwanted: u64,
@@ -97,6 +99,7 @@ impl Guest {
             front,
             back,
             ends: Vec::new(),
+            is_told: Vec::new(),
             inflight,
             features: 0,
             unwanted,
@@ -143,6 +146,7 @@ impl Guest {
         let user = region.userspace_addr;
         front.set_mem_table(&[region]).map_err(other)?;
         self.ends.clear();
+        self.is_told = vec![false; queues];
         for (i, ring) in self.rings.iter().enumerate() {
             let ends =
                 [EventFd::new(libc_flags()).map_err(other)?, EventFd::new(libc_flags()).map_err(other)?];
@@ -260,7 +264,9 @@ impl Guest {
     pub fn next_within(&mut self, queue: usize, patience: Duration) -> Result<Done, Trouble> {
         let begin = Instant::now();
         loop {
-            if let Some(done) = self.rings[queue].take() {
+            if self.is_told[queue]
+                && let Some(done) = self.rings[queue].take()
+            {
                 return Ok(done);
             }
             let front = self.front.as_ref().ok_or(Trouble::Gone)?;
@@ -274,9 +280,11 @@ impl Guest {
             let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             let _ = poll(&mut fds, Some(&limit));
             let (is_told, is_gone) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+            let has_all = !self.is_told[queue] || self.rings[queue].used_index() == self.rings[queue].taken();
             if is_told {
                 let _ = call.read();
-            } else if is_gone && self.rings[queue].used_index() == self.rings[queue].taken() {
+                self.is_told[queue] = true;
+            } else if is_gone && has_all {
                 self.front = None;
                 return Err(Trouble::Gone);
             } else if left.is_zero() {
