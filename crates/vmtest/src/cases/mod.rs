@@ -42,7 +42,9 @@ const DISK_BYTES: u64 = 512 << 20;
 /// The load's, as a port.
 const LEDGER: &str = "files";
 /// What the kernel is not to say.
-const COMPLAINTS: [&str; 8] = [
+const COMPLAINTS: [&str; 9] = [
+    // A request without an answer. What kills or fills may let one wait, but not for two minutes.
+    "blocked for more than",
     "Oops",
     "BUG:",
     "WARNING:",
