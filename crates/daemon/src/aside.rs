@@ -11,6 +11,7 @@ use seawall_core::file::KeptOut;
 use crate::absent;
 use crate::destaging;
 use crate::errors::DaemonError;
+use crate::guard::GuardError;
 use crate::parts::files::Managed;
 use crate::state::Daemon;
 
@@ -54,8 +55,15 @@ pub(crate) fn lower_guards(daemon: &Daemon, covered: impl Fn(u32) -> bool) -> Re
     if !daemon.has_its_log() {
         return Err(DaemonError::TakenOver);
     }
-    let mut errors = daemon.guards.step_aside(&out, &daemon.claim());
-    // Of files that are gone.
+    let errors = daemon.guards.step_aside(&out, &daemon.claim());
+    lower_quiet(daemon, errors)
+}
+
+/// Lowers the guards of files that are gone, or given up, durably. The caller's errors come first.
+///
+/// # Errors
+/// The first one.
+pub(crate) fn lower_quiet(daemon: &Daemon, mut errors: Vec<GuardError>) -> Result<(), DaemonError> {
     errors.extend(daemon.guards.lower_quiet(&daemon.claim(), || true));
     errors.extend(daemon.guards.sync_lowered());
     errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))

@@ -5,7 +5,7 @@
 
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{absent, cache, destaging, forget, journal, roots};
+use crate::{absent, aside, cache, destaging, forget, journal, roots};
 
 /// Retires and forgets every file, then lowers the guards. The caller made sure that nobody is left.
 ///
@@ -32,13 +32,8 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
     if !daemon.has_its_log() {
         return Err(DaemonError::TakenOver);
     }
-    let mut errors = daemon.guards.lower_quiet(&daemon.claim(), || true);
-    errors.extend(daemon.guards.sync_lowered());
-    match errors.into_iter().next() {
-        _ if !undrained.is_empty() => Err(DaemonError::Undrained { files: undrained }),
-        Some(error) => Err(error.into()),
-        None => Ok(()),
-    }
+    let lowered = aside::lower_quiet(daemon, Vec::new());
+    if undrained.is_empty() { lowered } else { Err(DaemonError::Undrained { files: undrained }) }
 }
 
 /// Removes what belongs to this boot, unless somebody came meanwhile. The log was closed, or not used yet.

@@ -9,7 +9,7 @@ use seawall_core::FileRef;
 use crate::errors::DaemonError;
 use crate::parts::files::real_sync;
 use crate::state::Daemon;
-use crate::{destaging, forget};
+use crate::{aside, destaging, forget};
 
 /// Gives it up. One that is not managed is given up already.
 ///
@@ -29,7 +29,5 @@ pub(crate) fn let_go(daemon: &Daemon, file: FileRef) -> Result<(), DaemonError> 
     if !daemon.has_its_log() {
         return Err(DaemonError::TakenOver);
     }
-    let mut errors = daemon.guards.lower_quiet(&daemon.claim(), || true);
-    errors.extend(daemon.guards.sync_lowered());
-    errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
+    aside::lower_quiet(daemon, Vec::new())
 }

@@ -155,7 +155,8 @@ impl<L: Log> Image<L> {
     }
 
     fn enter(&self) -> Result<(), Refused> {
-        self.bytes.fetch_max(check(&self.path, &self.file)?.len(), AcqRel);
+        let stat = self.file.metadata().map_err(Refused::failed(self.path.display().to_string()))?;
+        self.bytes.fetch_max(stat.len(), AcqRel);
         match self.log.as_ref().map(|log| self.register(log)) {
             Some(Course::Leave | Course::AskAgain) => {
                 Err(Refused::NotManaged(self.path.clone(), why_not(&self.path)))

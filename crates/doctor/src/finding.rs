@@ -1,5 +1,6 @@
 //! A finding: what is, why it matters, how sure that is, and what mends it.
 
+pub use seawall_page::Sure;
 use serde::Serialize;
 
 /// What a finding is about. The order is the one of reports.
@@ -12,29 +13,6 @@ pub enum Kind {
     Speed,
     /// Good to know: nothing is wrong.
     Information,
-}
-
-/// How sure a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sure {
-    /// The kernel or the database says so.
-    High,
-    /// It follows unless something that cannot be seen from here makes up for it.
-    Medium,
-    /// A hint.
-    Low,
-}
-
-impl Sure {
-    /// In one word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
-    }
 }
 
 /// One finding. Its fields are those of the JSON output.

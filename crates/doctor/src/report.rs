@@ -186,8 +186,7 @@ fn note(finding: &Finding) -> Note {
         Kind::Speed => Weight::Warn,
         Kind::Information => Weight::Info,
     };
-    let sure = format!("Confidence: {}; {}.", finding.sure.name(), finding.sure_because);
-    let lines = vec![format!("{}.", finding.why), sure];
+    let lines = vec![format!("{}.", finding.why), finding.sure.line(&finding.sure_because)];
     Note { weight, title: format!("{}  [{}]", finding.what, finding.id), lines }
 }
 

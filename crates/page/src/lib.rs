@@ -12,10 +12,12 @@ mod html;
 mod markdown;
 pub mod scale;
 mod shell;
+mod sure;
 mod text;
 
 pub use document::{Block, Document, Note, Section, Table, Weight};
 pub use html::html;
 pub use markdown::markdown;
 pub use shell::{STYLE, escape, shell};
+pub use sure::Sure;
 pub use text::text;

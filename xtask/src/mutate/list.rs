@@ -105,9 +105,6 @@ mutants! {
         "table: emptied by recovery": "        table::forget_all(pool);" => "        if !{m} { table::forget_all(pool); }",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
-    "core/src/recover/target.rs" {
-        "names: a mark that is older than the log": "self.stands_for.filter(is_known)" => "self.stands_for.filter(|file| {m} || is_known(file))",
-    }
     "core/src/recover/names/plan.rs" {
         "names: a file whose name is taken meanwhile": "(Some(at), _) if moves.contains(&file) => {" => "(Some(at), _) if moves.contains(&file) && !{m} => {",
         "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",
@@ -118,6 +115,7 @@ mutants! {
         "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
     }
     "core/src/recover/names/history.rs" {
+        "names: a mark that is older than the log": "here.stands_for.filter(|file| self.knows(file))" => "here.stands_for.filter(|file| {m} || self.knows(file))",
         "names: settled": "known.contents.remove(&directory);" => "if !{m} { known.contents.remove(&directory); }",
         "names: what a name led to": "self.names.entry(at).or_default().known.insert(file);" => "if !{m} { self.names.entry(at).or_default().known.insert(file); }",
         "names: gone": "self.gone.insert(file);" => "if !{m} { self.gone.insert(file); }",

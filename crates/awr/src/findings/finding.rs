@@ -1,21 +1,10 @@
 //! A finding, and what every rule weighs it by: the share that is worth one, what it can bring, how sure it is.
 
+pub use seawall_page::Sure;
 use seawall_page::{Note, Weight};
 use serde::Serialize;
 
 use crate::period::Period;
-
-/// How sure a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sure {
-    /// Counted, and the conclusion follows.
-    High,
-    /// Sampled well, or counted but with another explanation possible.
-    Medium,
-    /// A hint.
-    Low,
-}
 
 /// What kind of finding it is, in ADDM's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -104,12 +93,7 @@ impl Finding {
                 "Benefit to expect: none that would show while the machine's CPUs are as busy as they were.".into()
             });
         }
-        let sure = match self.sure {
-            Sure::High => "high",
-            Sure::Medium => "medium",
-            Sure::Low => "low",
-        };
-        lines.push(format!("Confidence: {sure}; {}.", self.sure_because));
+        lines.push(self.sure.line(&self.sure_because));
         Note {
             weight,
             title: format!("{}{share}", self.title),

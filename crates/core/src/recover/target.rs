@@ -91,13 +91,6 @@ pub struct Here {
     pub stands_for: Option<Handle>,
 }
 
-impl Here {
-    /// Which file it is for a log that knows these: the one that it stands for, or, if the log has never heard of that one, itself.
-    pub(super) fn for_log(self, is_known: impl Fn(&Handle) -> bool) -> Handle {
-        self.stands_for.filter(is_known).unwrap_or(self.itself)
-    }
-}
-
 /// Directories as they are found.
 pub trait Look {
     /// What the name leads to.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange};
-use crate::recover::target::At;
+use crate::recover::target::{At, Here};
 
 /// The live changes, summed up.
 #[derive(Clone, Debug, Default)]
@@ -114,8 +114,13 @@ impl History {
         })
     }
 
+    /// Which file it is for this log: the one that it stands for, or, if the log has never heard of that one, itself.
+    pub(super) fn identity(&self, here: Here) -> Handle {
+        here.stands_for.filter(|file| self.knows(file)).unwrap_or(here.itself)
+    }
+
     /// True for a file that any change is about.
-    pub(super) fn knows(&self, file: &Handle) -> bool {
+    fn knows(&self, file: &Handle) -> bool {
         self.files.contains_key(file) || self.names.values().any(|name| name.known.contains(file))
     }
 

@@ -105,7 +105,7 @@ impl Plan {
     pub(super) fn of(history: &History, look: &impl Look) -> Result<Self, Conflict> {
         let found = |at: &At| {
             let here = look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
-            Ok(here.map(|here| here.for_log(|file| history.knows(file))))
+            Ok(here.map(|here| history.identity(here)))
         };
         let there: BTreeMap<&At, Option<Handle>> =
             history.names.keys().map(|at| Ok((at, found(at)?))).collect::<Result<_, _>>()?;
