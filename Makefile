@@ -26,6 +26,8 @@ ENDURE_MINUTES ?= 30
 CACHE_MINUTES ?= 30
 # … and how often a log kept by other hosts is taken over, with something lost each time.
 TAKEOVER_ROUNDS ?= 200
+# … and how often a Redis that has a twin, the twin, or all of them are killed.
+TWIN_ROUNDS ?= 200
 # … and the same of PostgreSQL under pgbench.
 PROCESSES_ROUNDS ?= 100
 # What `make deb` packs.
@@ -39,6 +41,8 @@ SEAWALL ?= $(RELEASE)/seawall
 # How much a guest tries, and on which disk.
 CASES ?= quick
 CONTROL ?=
+# What is set up in a guest.
+BELOW ?= all
 # How long each target is fuzzed.
 FUZZ_SECONDS ?= 60
 
@@ -53,6 +57,8 @@ PACKAGES := build-essential e2fsprogs eatmydata etcd-client etcd-server fuse3 ip
 SOAK_PACKAGES := qemu-system-x86
 # What a guest tries its disk with. (It is the host's: see seawall-vmtest.)
 CASES_PACKAGES := fio stress-ng
+# What a guest is set up with, beside what it has: software RAID, btrfs, memory nodes.
+BELOW_PACKAGES := btrfs-progs fdisk mdadm numactl
 # What the package is tried with: a system of its own, and what boots it.
 TRIAL_PACKAGES := debootstrap systemd-container
 # What the databases' own suites are made of, beside their sources.
@@ -123,10 +129,18 @@ aarch64: ## What runs inside a database, for 64-bit Arm: lint, build, and the te
 docs: ## Regenerate the generated parts of docs/
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package xtask -- docs
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/BENCHMARKS.md docs/LAB.md
+	$(CARGO) run --quiet $(CARGO_FLAGS) $(PRELOAD) --example coverage
 
 .PHONY: demo
 demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)
 	$(RELEASE)/seawall-lab demo $(DEMO)
+
+.PHONY: below
+below: ## Persistent memory, CXL memory, disks and memory nodes are set up in a virtual machine (BELOW=all, provision, cxl, cxl-volatile, layout, tier, tier-damon)
+	$(MAKE) deps PACKAGES="$(SOAK_PACKAGES) $(BELOW_PACKAGES)"
+	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli --package seawall-load --package seawall-vmtest
+	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
+	$(TARGET)/debug/seawall-vmtest --below $(BELOW)
 
 .PHONY: soak
 soak: deps build ## What the tests do in small, for as long as you like (CUT_ROUNDS=200 VM_ROUNDS=20 HOST_ROUNDS=20 GUEST_ROUNDS=20 ENDURE_MINUTES=30 CACHE_MINUTES=30 FUZZ_SECONDS=60)
@@ -149,6 +163,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
 	SEAWALL_DISK_STEPS=5000 SEAWALL_DISK_NONSENSE=5000 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test disk
 	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test takeover whoever_is_lost -- --nocapture
+	SEAWALL_TWIN_ROUNDS=$(TWIN_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test twin -- --nocapture
 	SEAWALL_PROCESSES_ROUNDS=$(PROCESSES_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test processes -- --nocapture
 	SEAWALL_CACHE_SOAK_MINUTES=$(CACHE_MINUTES) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cache_soak -- --nocapture
 	$(RELEASE)/seawall-lab endure --minutes $(ENDURE_MINUTES) --json out/endure.json

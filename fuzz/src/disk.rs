@@ -61,7 +61,13 @@ impl Scene {
         // It serves until this process ends.
         drop(daemon::start(&pool));
         let control = Control::connect(&pool).expect("a pool").expect("a daemon");
-        let root = AddRoot { preset: "disk".into(), policy: "atomic".into(), path: dir.clone(), data: dir };
+        let root = AddRoot {
+            preset: "disk".into(),
+            policy: "atomic".into(),
+            path: dir.clone(),
+            data: dir,
+            recovery: None,
+        };
         let _: Added = control.request(Kind::AddRoot, &root).expect("registered");
         let options = Options {
             image: path,

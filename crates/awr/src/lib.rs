@@ -23,6 +23,7 @@ mod names;
 pub mod period;
 pub mod placement;
 mod recorder;
+pub mod recovery;
 pub mod report;
 mod repository;
 pub mod seawall;

@@ -10,10 +10,8 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
+use seawall_media::mounts::{self, Mount, is_in_memory};
 use serde::{Deserialize, Serialize};
-
-/// File systems that keep nothing on any device, whatever their mount's source says.
-const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 
 /// What a path lies on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,18 +41,19 @@ impl Placement {
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
         let opened: File = rustix::fs::open(&real, flags, rustix::fs::Mode::empty())?.into();
         let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", opened.as_raw_fd()))?;
-        let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:")).unwrap_or_default().trim();
-        let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+        let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:")).unwrap_or_default();
+        let id = id.trim().parse();
+        let list = fs::read("/proc/self/mountinfo")?;
         let unknown = || io::Error::other(format!("{}: the kernel names no mount for it", real.display()));
-        let mount = mounts.lines().filter_map(Mount::parse).find(|m| m.id == id).ok_or_else(unknown)?;
+        let mount = mounts::parse(&list).find(|m| Ok(m.id) == id).ok_or_else(unknown)?;
         let attributes = statx(&opened, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?.stx_attributes;
-        let dax = attributes.contains(StatxAttributes::DAX) || mount.is_dax();
-        let mapping = if mount.in_memory() { Vec::new() } else { mapping(&mount.device) };
+        let dax = attributes.contains(StatxAttributes::DAX) || is_dax(&mount);
+        let mapping = if mount.in_memory() { Vec::new() } else { mapping(mount.dev) };
         Ok(Self {
             path: real,
             file_system: mount.kind,
             source: mount.source,
-            mounted_at: mount.point.into(),
+            mounted_at: mount.point,
             mapping,
             dax,
         })
@@ -62,7 +61,7 @@ impl Placement {
 
     /// Whether it lies in memory that ends with the machine.
     pub fn in_memory(&self) -> bool {
-        IN_MEMORY.contains(&self.file_system.as_str())
+        is_in_memory(&self.file_system)
     }
 
     /// If the mount names a device that the file system does not use: what is wrong, and what to do.
@@ -94,49 +93,16 @@ impl Placement {
     }
 }
 
-/// A line of `/proc/self/mountinfo`.
-#[derive(Debug)]
-struct Mount {
-    id: String,
-    /// `MAJOR:MINOR`.
-    device: String,
-    point: String,
-    kind: String,
-    source: String,
-    options: String,
+/// Whether all files of a mount are accessed directly.
+fn is_dax(mount: &Mount) -> bool {
+    mount.has("dax") || mount.has("dax=always")
 }
 
-impl Mount {
-    /// `ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAGS] - KIND SOURCE SUPER`.
-    fn parse(line: &str) -> Option<Self> {
-        let (left, right) = line.split_once(" - ")?;
-        let (left, right): (Vec<&str>, Vec<&str>) = (left.split(' ').collect(), right.split(' ').collect());
-        let options = format!("{},{}", left.get(5)?, right.get(2).unwrap_or(&""));
-        let unescaped = |word: &str| word.replace("\\040", " ");
-        Some(Self {
-            id: (*left.first()?).into(),
-            device: (*left.get(2)?).into(),
-            point: unescaped(left.get(4)?),
-            kind: (*right.first()?).into(),
-            source: unescaped(right.get(1)?),
-            options,
-        })
-    }
-
-    fn is_dax(&self) -> bool {
-        self.options.split(',').any(|option| option == "dax" || option == "dax=always")
-    }
-
-    fn in_memory(&self) -> bool {
-        IN_MEMORY.contains(&self.kind.as_str())
-    }
-}
-
-/// The device `MAJOR:MINOR`, and what it is made of: partitions' disks, parts of a mapped device, a loop's file
+/// The device with this number, and what it is made of: partitions' disks, parts of a mapped device, a loop's file
 /// and what that lies on.
-fn mapping(device: &str) -> Vec<String> {
+fn mapping((major, minor): (u32, u32)) -> Vec<String> {
     let mut chain = Vec::new();
-    let mut next = fs::canonicalize(format!("/sys/dev/block/{device}")).ok();
+    let mut next = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok();
     while let Some(sys) = next.take() {
         let Some(name) = sys.file_name().map(|n| n.to_string_lossy().into_owned()) else { break };
         if chain.contains(&name) || chain.len() > 8 {
@@ -163,13 +129,13 @@ mod tests {
     use super::*;
 
     fn placed(line: &str) -> Placement {
-        let mount = Mount::parse(line).expect("a mount");
+        let mount = Mount::parse(line.as_bytes()).expect("a mount");
         Placement {
             path: "/mnt/log/x".into(),
-            dax: mount.is_dax(),
+            dax: is_dax(&mount),
             file_system: mount.kind,
             source: mount.source,
-            mounted_at: mount.point.into(),
+            mounted_at: mount.point,
             mapping: Vec::new(),
         }
     }

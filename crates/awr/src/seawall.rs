@@ -10,6 +10,7 @@ use seawall_wire::message::Kind;
 use crate::block_cache;
 use crate::keepers;
 use crate::model::{Reading, Snapshot};
+use crate::recovery;
 
 /// What the daemon of a pool says.
 ///
@@ -36,6 +37,7 @@ pub fn capture(pool: &Path, snapshot: &mut Snapshot) -> Result<()> {
     snapshot.add("seawall file", true, files.map(|file| self::file(file, &status.epoch)).collect());
     block_cache::capture(&status, snapshot);
     keepers::capture(&status, snapshot);
+    recovery::capture(&status, snapshot);
     Ok(())
 }
 

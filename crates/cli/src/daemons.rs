@@ -136,7 +136,6 @@ pub fn running() -> Vec<Running> {
     }
     let me = rustix::process::geteuid().as_raw();
     let mut all: Vec<Running> = seawall_daemon::process::all()
-        .into_iter()
         .filter_map(daemon)
         .filter(|one| (me == 0 || one.uid == me) && pool::is_served(&one.pool))
         .collect();

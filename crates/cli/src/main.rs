@@ -16,6 +16,8 @@ mod cache;
 mod commands;
 mod daemons;
 mod pool;
+mod postmaster;
+mod recovery;
 mod run;
 mod show;
 mod size;
@@ -68,8 +70,12 @@ enum Command {
     /// Look into a pool: superblock, roots, files, records. Changes nothing
     Inspect(commands::inspect::Look),
     Doctor(commands::doctor::Doctor),
+    Provision(commands::provision::Provision),
+    Layout(commands::layout::Layout),
+    Tier(commands::tier::Tier),
     /// Say which settings of a database to change under Seawall, and why. Changes nothing
     Tune(commands::tune::Tune),
+    Twin(commands::twin::Twin),
     /// Mount a directory with Seawall's promises, for programs that cannot be preloaded
     Mount(commands::mount::Mount),
     /// Unmount what `mount` mounted, and wait until the log is closed
@@ -166,10 +172,14 @@ fn command(command: Command, failed: u8) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Command::Verify(look) => return commands::inspect::verify(&look).unwrap_or_else(failure),
+        Command::Tier(how) => return commands::tier::tier(&how).unwrap_or_else(failure),
+        Command::Layout(how) => return commands::layout::layout(&how).unwrap_or_else(failure),
         Command::Doctor(how) => return commands::doctor::doctor(&how).unwrap_or_else(failure),
         Command::Freeze(how) => return commands::freeze::freeze(&how).unwrap_or_else(failure),
         Command::Takeover(how) => return commands::takeover::takeover(&how),
+        Command::Twin(how) => return commands::twin::twin(&how),
         Command::Thaw(how) => commands::freeze::thaw(&how),
+        Command::Provision(how) => commands::provision::provision(&how),
         Command::Init(init) => commands::init::init(&init),
         Command::Keeper(how) => commands::keeper::keeper(&how),
         Command::Attach(how) => attach::attach(&how),

@@ -1,7 +1,7 @@
 //! Running as somebody else: databases refuse root, and a pool is its owner's.
 
 use std::ffi::CString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -126,4 +126,16 @@ fn switch(user: &User) -> Result<()> {
 /// The name of a user id, or the number.
 pub fn name(uid: u32) -> String {
     User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
+}
+
+/// Where what is to be known tomorrow is kept: of root for the whole machine, else of this user.
+pub fn state_directory() -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let below = if geteuid().is_root() {
+        PathBuf::from("/var/lib")
+    } else {
+        let home = || Some(variable("HOME")?.join(".local/share"));
+        variable("XDG_DATA_HOME").or_else(home).unwrap_or_else(|| "/var/tmp".into())
+    };
+    below.join("seawall")
 }

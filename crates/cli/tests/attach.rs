@@ -663,3 +663,33 @@ fn systemd_understands_the_units() {
         assert_eq!(lines.collect::<Vec<_>>(), [""; 0], "{}", said.err);
     }
 }
+
+#[test]
+fn a_service_that_is_to_be_back_soon_has_settings_and_a_unit_until_it_is_detached() {
+    let image = Image::new();
+    let words =
+        ["attach", POSTGRES, "--pool", "/mnt/a.pool", "--emulated", "--policy", "atomic", "--recovery", "1s"];
+    image.seawall(&words).fails(1, &["include_dir", "seawall tune postgres"]);
+    image.file(
+        "etc/postgresql/15/main/postgresql.conf",
+        "data_directory = '/srv/pg'\ninclude_dir = 'conf.d'\n",
+    );
+    image.seawall(&words).succeeds();
+    let settings = "etc/postgresql/15/main/conf.d/zz-seawall-recovery.conf";
+    let pacer = "etc/systemd/system/seawall-pace-postgresql@15-main.service";
+    assert!(image.read(settings).contains("max_wal_size = '32MB'"));
+    assert!(image.read(pacer).contains("service pace --data /srv/pg --recovery 1s"));
+    let drop_in = image.read(DROP_IN);
+    for wanted in
+        ["Wants=seawall-pace-", "--data /srv/pg --recovery 1s", "service stop --pool /mnt/a.pool --back-soon"]
+    {
+        assert!(drop_in.contains(wanted), "no {wanted} in\n{drop_in}");
+    }
+    image.seawall(&words[..5]).succeeds();
+    assert!(image.at(settings).exists(), "what was asked once holds");
+    image.seawall(&["attach", POSTGRES, "--emulated", "--no-recovery"]).succeeds();
+    assert!(!image.at(settings).exists() && !image.at(pacer).exists());
+    image.seawall(&words).succeeds();
+    image.seawall(&["detach", POSTGRES]).succeeds();
+    assert!(!image.at(settings).exists() && !image.at(pacer).exists());
+}

@@ -39,6 +39,7 @@ fn of_two_that_leave_at_once_one_closes_the_log() {
         policy: "tail".into(),
         path: place.data.path().canonicalize().expect("it exists"),
         data: place.data.path().canonicalize().expect("it exists"),
+        recovery: None,
     };
     let runs = [(); 2].map(|()| Control::connect(&place.pool).expect("answers").expect("a daemon"));
     for run in &runs {

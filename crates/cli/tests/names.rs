@@ -4,12 +4,12 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 
 use common::volume::{Running, Volume, processes};
-use common::{Place, wait_for};
+use common::{Place, signal, wait_for};
 use serde_json::Value;
 
 /// A disk with a file system that keeps the order of names, and the program. `None` where there are no loop devices.
@@ -151,35 +151,95 @@ fn relations_are_made_and_removed_without_the_disk() {
     }
 }
 
+/// A MariaDB with one schema, as far as the preset knows, on a disk of its own; served on a mount, if `is_mount`.
+fn mariadb(place: Place, is_mount: bool) -> Option<Volume> {
+    let mut scene = at(place, "ext4", &[])?;
+    fs::create_dir_all(scene.data.join("shop")).expect("made");
+    fs::write(scene.data.join("ib_logfile0"), [0; 4096]).expect("written");
+    scene.sync();
+    if is_mount {
+        scene.serve_as("mariadb");
+    }
+    Some(scene)
+}
+
+/// Runs the program there.
+fn run_mariadb(scene: &Volume, how: &str, times: u32) -> Running {
+    let (at, times) = (scene.at(), times.to_string());
+    let words = [how, at.to_str().expect("text"), &times];
+    if scene.at() == scene.data { scene.run_as(&["--preset", "mariadb"], &words) } else { scene.run(&words) }
+}
+
+/// After a power cut: one table, replaced for the last time in this round, and the binary log of so many rounds.
+fn has_table(scene: &Volume, replaced: u32, rounds: u32, why: &str) {
+    let shop = scene.data.join("shop");
+    let has: Vec<_> =
+        fs::read_dir(&shop).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
+    assert_eq!(has, ["old.ibd"], "{why}");
+    assert_eq!(fs::read(shop.join("old.ibd")).expect("read"), number(replaced).into_bytes(), "{why}");
+    let log: String = (1..=rounds).map(number).collect();
+    assert_eq!(fs::read(scene.data.join("binlog.000001")).expect("read"), log.into_bytes(), "{why}");
+}
+
 /// MariaDB syncs no directory after it removed or renamed a table: a file system with a journal makes that durable with the next sync
 /// of the binary log, which is a record here.
 #[test]
 fn a_table_that_was_replaced_is_that_after_a_power_cut_although_nobody_synced_its_directory() {
     for (is_on_disk, is_mount) in [(false, false), (true, false), (false, true)] {
         let place = if is_on_disk { Place::on_disk("16M") } else { Place::new() };
-        let Some(mut scene) = at(place, "ext4", &[]) else { return };
-        let shop = scene.data.join("shop");
-        fs::create_dir_all(&shop).expect("made");
-        fs::write(scene.data.join("ib_logfile0"), [0; 4096]).expect("written");
-        scene.sync();
-        if is_mount {
-            scene.serve_as("mariadb");
-        }
-        let at = scene.at();
-        let words = ["tables", at.to_str().expect("text"), "5"];
-        let mut running =
-            if is_mount { scene.run(&words) } else { scene.run_as(&["--preset", "mariadb"], &words) };
-        assert_eq!(until(&mut running, "over"), 5, "disk: {is_on_disk}, mount: {is_mount}");
+        let Some(mut scene) = mariadb(place, is_mount) else { return };
+        let why = format!("disk: {is_on_disk}, mount: {is_mount}");
+        let mut running = run_mariadb(&scene, "tables", 5);
+        assert_eq!(until(&mut running, "over"), 5, "{why}");
         let binlog = file(&scene, &scene.data.join("binlog.000001"));
         assert!(binlog["absorbed"].as_u64() >= Some(4), "no sync of it is the disk's: {binlog}");
         scene.cut(running);
         scene.recover();
-        let has: Vec<_> =
-            fs::read_dir(&shop).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
-        assert_eq!(has, ["old.ibd"], "disk: {is_on_disk}, mount: {is_mount}");
-        assert_eq!(fs::read(shop.join("old.ibd")).expect("read"), number(5).into_bytes());
-        let log: String = (1..=5).map(number).collect();
-        assert_eq!(fs::read(scene.data.join("binlog.000001")).expect("read"), log.into_bytes());
+        has_table(&scene, 5, 5, &why);
+    }
+}
+
+/// Has the program do a round.
+fn told(running: &mut Running, what: &str, round: u32) {
+    writeln!(running.to.as_mut().expect("a pipe"), "{what}").expect("told");
+    assert_eq!(until(running, &round.to_string()), 0, "a round");
+}
+
+/// The daemon could not take the directory when its first name changed. That says nothing about the next time.
+#[test]
+fn a_schema_whose_names_cannot_be_logged_now_is_asked_for_again_and_its_changes_are_durable() {
+    for (how, is_mount) in [("freeze", false), ("stop", false), ("freeze", true), ("stop", true)] {
+        for is_cut_meanwhile in [true, false] {
+            let Some(mut scene) = mariadb(Place::new(), is_mount) else { return };
+            let why = format!("{how}, mount: {is_mount}, cut meanwhile: {is_cut_meanwhile}");
+            let mut running = run_mariadb(&scene, "told", 9);
+            (1..=3).for_each(|round| told(&mut running, "log", round));
+            let daemon = scene.place.daemon().expect("a daemon");
+            let seawall = |what: &str| {
+                scene.place.seawall(&[what, "--pool", scene.place.pool()]).succeeds();
+            };
+            if how == "freeze" {
+                seawall("freeze")
+            } else {
+                signal(daemon, "STOP")
+            }
+            told(&mut running, "table", 4);
+            let mut last = 4;
+            if !is_cut_meanwhile {
+                if how == "freeze" {
+                    seawall("thaw")
+                } else {
+                    signal(daemon, "CONT")
+                }
+                last = 6;
+                (5..=last).for_each(|round| told(&mut running, "table", round));
+                let shop = file(&scene, &scene.data.join("shop"));
+                assert_eq!(shop["tracked"], true, "{why}: {shop}");
+            }
+            scene.cut_with(daemon, running);
+            scene.recover();
+            has_table(&scene, last, last, &why);
+        }
     }
 }
 

@@ -58,6 +58,18 @@ crash_tests! {
     regression_fallocate_takes_part_in_the_order: "fallocate",
 }
 
+/// Whoever looks at its first thread alone takes the process for ended.
+#[test]
+fn regression_the_first_thread_of_a_process_ends() {
+    if bare_only() {
+        return;
+    }
+    let crash = Crash::play("first-thread-ends", "64M");
+    let said = crash.pool.command(&["stop"]);
+    assert!(!said.status.success(), "the daemon left a process that writes\n{}", said.output());
+    crash.survives();
+}
+
 /// Nobody could register the new file, so nothing of its O_DSYNC may be lost.
 #[test]
 fn regression_dsync_on_a_new_file_while_the_daemon_is_away() {

@@ -122,8 +122,8 @@ impl Log {
     /// their lines are likely cached.
     fn take_segment(&self, lane: u32) -> Option<u32> {
         let header = self.shm.header();
-        let n = self.layout.segments;
-        let start = header.segment_cursor().load(Relaxed) % n;
+        let n = self.pool.backed(self.layout);
+        let start = header.segment_cursor().load(Relaxed) % n.max(1);
         for index in (start..n).chain(0..start) {
             if self.shm.segment(index)?.claim(lane) {
                 header.segment_cursor().store((index + 1) % n, Relaxed);

@@ -397,5 +397,5 @@ pub fn count_free(engine: &Engine) -> u32 {
     let shm = engine.shm();
     let is_free =
         |i: &u32| shm.segment(*i).is_some_and(|s| s.state().load(Acquire) == SegmentState::Free as u32);
-    (0..engine.layout().segments).filter(is_free).count() as u32
+    (0..engine.backed()).filter(is_free).count() as u32
 }

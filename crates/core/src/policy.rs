@@ -104,6 +104,12 @@ pub fn has_ordered(shm: &Shm) -> bool {
     kinds.any(counts_on_order)
 }
 
+/// True for a directory at this path in which such a program changes names, and whose names are to be in the log.
+pub fn is_ordered(shm: &Shm, path: &[u8]) -> bool {
+    let root = decide_directory(shm, path).and_then(|root| shm.root(root));
+    root.and_then(|root| root.kind()).is_some_and(counts_on_order)
+}
+
 /// True for the data directory of such a program, whose own names are not in the log.
 pub fn is_ordered_root(shm: &Shm, path: &[u8]) -> bool {
     let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));

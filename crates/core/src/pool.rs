@@ -14,10 +14,12 @@ use crate::spill::Area;
 use steps::{io, lock, map, map_error, opening};
 
 mod area;
+mod backing;
 pub mod block;
 mod create;
 mod error;
 mod file;
+mod growth;
 mod machine;
 mod mappings;
 mod opened;

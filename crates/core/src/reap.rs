@@ -3,11 +3,13 @@
 //! | lane of a dead owner | file's lock | what is done |
 //! |---|---|---|
 //! | a record whose publish may be partial | held by the dead | the publish is done again |
+//! | one beyond the end of the file, of which nothing is there | held by the dead | as in the next row: it has not begun, or the kernel refused it (SIGXFSZ) |
 //! | no publish begun (`record` = 0), or a truncate | held by the dead | the file is synced and its watermark raised: the record, if it is whole, must not come back after others saw the file without it |
+//! | the same | held by a reaper that died in this row | the same |
 //! | any | taken over by another writer | nothing: that writer did the second row itself |
 //!
 //! The first row keeps P2: a kill in the middle of the kernel's copy loop must not leave half a page that a
-//! later destage would make durable. In every row the lane's open segment is closed, not reused, and the
+//! later destage, or the sync of whoever enters the file next, would make durable: waiters leave such a file to the reaper. In every row the lane's open segment is closed, not reused, and the
 //! lane is free again; the lock is released last.
 
 use std::fs::File;
@@ -73,7 +75,7 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
     for lane in engine.shm().lanes() {
         let owner = lane.owner().load(Acquire);
         if is_gone(owner) {
-            reaped.finished += u32::from(finish(engine, who, lane, owner, files));
+            reaped.finished += u32::from(finish(engine, who, lane, &is_gone, files));
             close(engine, lane);
             reaped.lanes += 1;
         }
@@ -105,15 +107,33 @@ fn occupied(engine: &Engine, client: u32) -> bool {
     engine.shm().client(client).is_some_and(|c| c.pid().load(Acquire) != 0)
 }
 
-/// Publishes the lane's record again, if nobody entered the file since, and leaves the file's lock free.
-fn finish(engine: &Engine, who: Owner, lane: Lane<'_>, owner: u64, files: &mut dyn Writable) -> bool {
+/// Publishes again what a process has published in part that died inside the file in `slot`. For a thread of the daemon's that
+/// waits for the file. False: there is no such thing.
+pub fn finish_in(engine: &Engine, who: Owner, slot: u32, files: &mut dyn Writable) -> bool {
+    let is_gone = |word: u64| Owner::from_word(word).is_some_and(|owner| owner.is_dead(engine.shm()));
+    let lane = engine.slot(slot).and_then(|slot| slot.half_published(engine.shm()));
+    lane.is_some_and(|lane| finish(engine, who, lane, &is_gone, files))
+}
+
+/// Publishes the lane's record again, if nobody alive entered the file since, and leaves the file's lock free.
+fn finish(
+    engine: &Engine,
+    who: Owner,
+    lane: Lane<'_>,
+    is_gone: &dyn Fn(u64) -> bool,
+    files: &mut dyn Writable,
+) -> bool {
     let (number, first) = (lane.slot().load(Acquire), lane.record().load(Acquire));
-    let slot = engine.slot(number).filter(|_| first != 0);
-    let Some(inside) = slot.and_then(|slot| slot.take_over(owner, who)) else { return false };
+    let slot = engine.slot(number).filter(|slot| slot.is_published_by(lane));
+    let holder = slot.map_or(0, Slot::holder);
+    let inside = slot.filter(|_| is_gone(holder)).and_then(|slot| slot.take_over(holder, who));
+    let Some(inside) = inside else { return false };
     let done = files.writable(number).and_then(|file| publish(engine, first, number, &file));
     if done.is_err() {
         retire(engine, &inside, files);
     }
+    // Nobody does it again: others may change the file from now on.
+    lane.record().store(0, Release);
     inside.slot().disturb();
     engine.rejoin(&inside, || sync(inside.slot(), files));
     done.is_ok()
@@ -153,6 +173,11 @@ fn publish(engine: &Engine, first: u64, slot: u32, file: &File) -> io::Result<()
         if header.slot != slot || header.kind() != Some(RecordKind::Write) {
             return Err(damaged());
         }
+        if header.part == 0 && file.metadata()?.len() <= header.offset {
+            // A write beyond the end that has not begun need not be made: the kernel may have refused it, and killed its
+            // process for it (SIGXFSZ).
+            return Err(io::Error::other("nothing of it is in the file"));
+        }
         let mut bytes = vec![0; header.length as usize];
         engine.pool().read(at + LINE, &mut bytes[..header.stored as usize]);
         file.write_all_at(&bytes, header.offset)?;
@@ -175,7 +200,7 @@ fn header_of(engine: &Engine, segment: u32) -> Option<crate::format::SegmentHead
 
 /// The segment that names the one with sequence `seq` as its predecessor.
 fn next_segment(engine: &Engine, seq: u64) -> Option<(u32, u64)> {
-    (0..engine.layout().segments).find_map(|i| {
+    (0..engine.backed()).find_map(|i| {
         let header = header_of(engine, i)?;
         (header.previous_seq == seq).then_some((i, header.seq))
     })
@@ -211,6 +236,8 @@ fn holds(engine: &Engine, who: Owner, gone: &[u32], files: &mut dyn Writable) ->
             continue;
         }
         let file = FileRef { slot: hold.slot().load(Acquire), generation: hold.generation().load(Acquire) };
+        // Whoever died since the lanes were looked at.
+        finish_in(engine, who, file.slot, files);
         if let Entering::Alone(inside) = engine.enter(who, file) {
             if inside.inherited() {
                 retire(engine, &inside, files);

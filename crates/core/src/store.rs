@@ -5,10 +5,12 @@
 //! counts. So there a table is never seen half changed, not by a leader and not by recovery.
 
 use core::ops::Deref;
+use core::sync::atomic::Ordering::Acquire;
 
 use rustix::io::Errno;
 use seawall_media::Region;
 
+use crate::format::Layout;
 use crate::journal::Journal;
 
 /// A pool in memory.
@@ -30,6 +32,13 @@ impl Store {
     #[inline]
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
+    }
+
+    /// Segments that have their memory, of an image of this layout: the first ones.
+    #[inline]
+    pub fn backed(&self, layout: Layout) -> u32 {
+        let unbacked = self.journal.as_ref().map_or(0, |j| j.desk(&self.region).unbacked().load(Acquire));
+        layout.segments.saturating_sub(unbacked)
     }
 
     /// Changes tables, only inside `ranges`. Persisted when this returns success, in one piece if they are no

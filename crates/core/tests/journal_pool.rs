@@ -210,13 +210,47 @@ fn a_look_writes_nothing_and_sees_what_a_recovery_would() {
     refused(used.open(), &["in use by a living daemon"]);
 }
 
+/// What each place of the anchor says: 0, or how far a log was closed.
+fn closed(path: &Path) -> [u64; 2] {
+    let bytes = fs::read(path).expect("the journal");
+    [0, ANCHOR_BYTES].map(|at| u64::from_le_bytes(bytes[at + 80..][..8].try_into().expect("eight bytes")))
+}
+
+#[test]
+fn a_log_that_was_closed_says_so_until_it_is_used_again() {
+    let used = Used::new();
+    let pool = used.open().expect("a pool");
+    assert_eq!(closed(&used.path), [0, 0]);
+    recover(&pool, AUTO).expect("recovered");
+    pool.remove_image(true).expect("removed");
+    drop(pool);
+    assert_eq!(closed(&used.path).iter().filter(|closed| **closed != 0).count(), 1);
+    let anchors = fs::read(&used.path).expect("the journal")[..2 * ANCHOR_BYTES].to_vec();
+    let pool = used.open().expect("another image");
+    let read = pool.image.as_ref().and_then(|image| image.read).expect("made from the journal");
+    assert_eq!((read.batches, read.highest), (1, read.last), "its tables, and nothing is under way");
+    assert_eq!(live(&pool), 0);
+    recover(&pool, AUTO).expect("nothing to do");
+    assert_ne!(closed(&used.path), [0, 0], "nothing was written");
+    pool.region.change(&[(0, 64)], |_| ()).expect("written");
+    assert_eq!(closed(&used.path), [0, 0], "in no place, should the newer one be damaged");
+    drop(pool);
+    used.cut();
+    // The power went between the first batch behind the mark and the next anchor.
+    let file = File::options().write(true).open(&used.path).expect("the journal");
+    file.write_all_at(&anchors, 0).expect("written");
+    let pool = used.open().expect("the mark is not believed");
+    assert!(pool.image.as_ref().and_then(|image| image.read).is_some_and(|now| now.last > read.last));
+}
+
 #[test]
 fn an_image_that_was_given_up_writes_nothing_any_more() {
     let world = World::with_journal(IMAGE, JOURNAL);
     let m = world.manage("file");
     assert!(world.fsync(&m));
     world.destage(&m);
-    world.pool.remove_image().expect("removed");
+    world.pool.remove_image(false).expect("removed");
+    assert_eq!(closed(&world.pool.path), [0, 0], "a file is registered");
     let before = fs::read(&world.pool.path).expect("the journal");
     world.pwrite(&m, 0, &[2; 100], 0);
     let sync = || -> Result<(), Errno> { panic!("a real sync cannot stand in") };
@@ -344,7 +378,7 @@ fn a_log_whose_device_failed_is_not_used_again_before_its_clients_have_ended() {
 fn an_image_that_was_given_up_and_not_removed_is_made_anew() {
     let used = Used::and(|world| {
         let journal = world.engine.pool().journal().expect("a journal");
-        journal.give_up(&world.pool.region);
+        journal.give_up(&world.pool.region, None);
     });
     let pool = used.open().expect("a pool");
     assert!(pool.image.as_ref().is_some_and(|image| image.made));

@@ -141,7 +141,8 @@ fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
         die_in_a_sync(&world, &m, &steps, second);
         assert!(!world.fsync(&m));
         let journal = File::open(&world.pool.path).expect("the journal");
-        let found = read(JOURNAL, |into, at| journal.read_exact_at(into, at), |_, _| ()).expect("a journal");
+        let read_at = |into: &mut [u8], at| journal.read_exact_at(into, at);
+        let found = read(JOURNAL, std::iter::once(0..JOURNAL), read_at, |_, _| ()).expect("a journal");
         let desk = Desk::new(&world.pool.region, IMAGE as usize);
         let (counts, end) = desk.newest();
         assert_eq!(

@@ -304,16 +304,18 @@ fn a_write_that_a_handler_interrupted_is_whole() {
     let handler = || {
         write(b"inner", &|| ()).expect("the kernel's own");
         let lane = shm.lanes().find(|lane| lane.owner().load(SeqCst) == who.word()).expect("its lane");
-        left.set(Some((lane.slot().load(SeqCst), lane.record().load(SeqCst), lane.inflight().load(SeqCst))));
+        let words = [lane.record(), lane.inflight(), lane.lsn()].map(|word| word.load(SeqCst));
+        left.set(Some((lane.slot().load(SeqCst), words)));
     };
     write(b"the outer one", &handler).expect("a write");
-    let (slot, record, inflight) = left.take().expect("the handler ran");
+    let (slot, [record, inflight, lsn]) = left.take().expect("the handler ran");
     assert_ne!(record, 0, "its publish had begun");
     m.file.write_all_at(b"inner", 0).expect("a write");
     let lane = shm.lane(0).expect("a lane");
     lane.slot().store(slot, SeqCst);
     lane.record().store(record, SeqCst);
     lane.inflight().store(inflight, SeqCst);
+    lane.lsn().store(lsn, SeqCst);
     lane.owner().store(who.word(), SeqCst);
     world.dies_inside(&m, who);
     let reaped = reap::dead(&world.engine, world.who(1), &|client| client == dead, &mut Again(&m));

@@ -66,7 +66,7 @@ fn ran(pid: u32, uid: u32) -> Option<Ran> {
     let stat = process::stat(pid).filter(|stat| stat.state != 'R' && stat.threads == 1)?;
     let counted = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let ran_ns = counted.split_ascii_whitespace().next()?.parse().ok().filter(|ran_ns| *ran_ns > 0)?;
-    Some(Ran { started_ns: stat.started_ns, ran_ns })
+    Some(Ran { started_ns: process::started_ns(&stat), ran_ns })
 }
 
 #[cfg(test)]

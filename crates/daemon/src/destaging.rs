@@ -83,7 +83,7 @@ pub(crate) fn drain(daemon: &Daemon) -> Round {
 }
 
 fn is_short(engine: &Engine) -> bool {
-    engine.shm().header().free_segments().load(Relaxed) < engine.layout().segments / 2
+    engine.shm().header().free_segments().load(Relaxed) < engine.backed() / 2
 }
 
 /// Until the bell rings. Whoever removed a file to get its space back does not wait for the next round.

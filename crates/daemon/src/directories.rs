@@ -25,13 +25,14 @@ use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
 use crate::{evict, forget, sys};
 
-/// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log.
+/// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log. Who hears [`REFUSED`] does not
+/// ask for this directory again; what may be otherwise in a moment is [`LATER`].
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<FileRef, Unmanaged> {
     let path = path_of(fd).map_err(|_| BYPASS)?;
     let root = policy::decide_directory(daemon.engine.shm(), path.as_os_str().as_bytes()).ok_or(BYPASS)?;
     let _alone = daemon.registering.turn();
     if daemon.registering.is_given_up() {
-        return Err(REFUSED);
+        return Err(LATER);
     }
     register_in_turn(daemon, fd, stat, path, root)
 }
@@ -71,7 +72,7 @@ fn register_in_turn(
         return Err(refuse("its names are the same in upper and lower case"));
     }
     if !evict::has_room(daemon) {
-        return Err(REFUSED);
+        return Err(LATER);
     }
     let identity = identity(fd).map_err(|e| refuse(&e.to_string()))?;
     Handle::new(identity.kind, &identity.handle).ok_or_else(|| refuse("its file handles are too long"))?;
@@ -98,7 +99,7 @@ fn register_in_turn(
     daemon.files.insert(Managed { reference, root, is_directory: true, file, destaged, path, dev, ino });
     registered.admit(daemon.me(), || Ok(())).ok_or_else(|| {
         forget::strike_out(daemon, reference.slot, inode);
-        REFUSED
+        LATER
     })
 }
 

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use nix::libc;
 use seawall_core::pool::maps_for_writing;
@@ -46,31 +47,32 @@ pub fn writers(
 
 /// True if the process has the file open for writing.
 pub fn writes(pid: u32, dev: u64, ino: u64) -> bool {
-    has_descriptor(pid, dev, ino) || has_mapping(pid, dev, ino)
+    let place = process::place(pid);
+    has_descriptor(&place, dev, ino) || has_mapping(&place, dev, ino)
 }
 
 /// True while a process lives whose descriptors this user may not see.
 pub fn is_hidden(pid: u32) -> bool {
-    let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
+    let descriptors = fs::read_dir(process::place(pid).join("fd"));
     descriptors.is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 /// Processes that have the file mapped, shared and writable, except this one.
 pub fn mappers(dev: u64, ino: u64) -> Vec<u32> {
     let me = std::process::id();
-    process::all().into_iter().filter(|pid| *pid != me && has_mapping(*pid, dev, ino)).collect()
+    process::all().filter(|pid| *pid != me && has_mapping(&process::place(*pid), dev, ino)).collect()
 }
 
-fn has_descriptor(pid: u32, dev: u64, ino: u64) -> bool {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+fn has_descriptor(process: &Path, dev: u64, ino: u64) -> bool {
+    let Ok(entries) = fs::read_dir(process.join("fd")) else { return false };
     entries.flatten().any(|entry| {
         let is_file = fs::metadata(entry.path()).is_ok_and(|m| m.dev() == dev && m.ino() == ino);
-        is_file && entry.file_name().to_str().is_some_and(|fd| is_writable(pid, fd))
+        is_file && entry.file_name().to_str().is_some_and(|fd| is_writable(process, fd))
     })
 }
 
-fn is_writable(pid: u32, fd: &str) -> bool {
-    let Ok(info) = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")) else { return false };
+fn is_writable(process: &Path, fd: &str) -> bool {
+    let Ok(info) = fs::read_to_string(process.join("fdinfo").join(fd)) else { return false };
     flags(&info).is_some_and(|flags| flags & O_ACCMODE != 0)
 }
 
@@ -80,8 +82,8 @@ fn flags(info: &str) -> Option<u32> {
     u32::from_str_radix(line.trim(), 8).ok()
 }
 
-fn has_mapping(pid: u32, dev: u64, ino: u64) -> bool {
-    let Ok(mut maps) = File::open(format!("/proc/{pid}/maps")) else { return false };
+fn has_mapping(process: &Path, dev: u64, ino: u64) -> bool {
+    let Ok(mut maps) = File::open(process.join("maps")) else { return false };
     if let Ok(found) = asks_for_mapping(&maps, dev, ino) {
         return found;
     }
@@ -144,7 +146,7 @@ mod tests {
             let stat = file.metadata().expect("stat");
             let maps = File::open("/proc/self/maps").expect("open");
             let asked = asks_for_mapping(&maps, stat.dev(), stat.ino());
-            let found = has_mapping(me, stat.dev(), stat.ino());
+            let found = has_mapping(&process::place(me), stat.dev(), stat.ino());
             // Where the kernel cannot be asked the text is read.
             assert!(asked.is_err() || asked.is_ok_and(|asked| asked == found));
             found

@@ -263,8 +263,13 @@ mod tests {
             // Nobody would answer.
             daemon.watch = crate::parts::watch::Watch::Blind;
             let path = data.path().to_owned();
-            let wanted =
-                AddRoot { preset: "sqlite".into(), policy: "tail".into(), path: path.clone(), data: path };
+            let wanted = AddRoot {
+                preset: "sqlite".into(),
+                policy: "tail".into(),
+                path: path.clone(),
+                data: path,
+                recovery: None,
+            };
             roots::add(&daemon, &wanted, None).expect("added");
             Self { daemon, data, _ram: ram }
         }

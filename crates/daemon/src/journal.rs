@@ -184,12 +184,16 @@ fn tell(daemon: &Daemon, error: Errno) {
     );
 }
 
+fn is_empty(pool: &Pool) -> bool {
+    table::files(pool).is_ok_and(|files| files.is_empty())
+}
+
 /// After an offline recovery: the image goes, unless somebody has it.
 pub(crate) fn leave(pool: &Pool) {
     let users = pool.file.metadata().map(|image| foreign::mappers(image.dev(), image.ino()));
     if users.is_ok_and(|users| users.is_empty()) {
         // It costs memory, and the next start takes it as it is.
-        let _ = pool.remove_image();
+        let _ = pool.remove_image(is_empty(pool));
     }
 }
 
@@ -202,12 +206,11 @@ pub(crate) fn give_up(daemon: &Daemon) -> bool {
     let _alone = daemon.registering.turn();
     // First this, then the look: whoever greets after the look is told no.
     daemon.registering.give_up();
-    let is_empty = table::files(&daemon.pool).is_ok_and(|files| files.is_empty());
-    if !is_empty || !users::is_deserted(daemon) {
+    if !is_empty(&daemon.pool) || !users::is_deserted(daemon) {
         daemon.registering.go_on();
         return false;
     }
-    if let Err(error) = daemon.pool.remove_image() {
+    if let Err(error) = daemon.pool.remove_image(true) {
         daemon.log.say(format!("the log's image could not be removed from memory: {error}"));
     }
     true

@@ -1,7 +1,7 @@
 //! Other processes, as `/proc` shows them: alive, since when, with or without the preload.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,8 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
+pub use seawall_media::process::{Stat, all, is_alive, place, stat};
 
 /// File name of the preload, as it shows up in `/proc/PID/maps`.
 pub const PRELOAD_NAME: &str = "libseawall_preload.so";
@@ -25,55 +26,21 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Every process id.
-pub fn all() -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// True while a process with this id exists and is no zombie.
-pub fn is_alive(pid: u32) -> bool {
-    exists(pid) && stat(pid).is_none_or(|s| !matches!(s.state, 'Z' | 'X'))
-}
-
-fn exists(pid: u32) -> bool {
-    id(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
-}
-
 /// True while the process that was alive at `since_ns` (CLOCK_BOOTTIME) under this id is: an id that was
 /// used again belongs to a process that started later.
 pub fn is_same(pid: u32, since_ns: u64) -> bool {
-    is_alive(pid) && stat(pid).is_none_or(|s| s.started_ns <= since_ns.saturating_add(TICK_NS))
+    let began_before = |stat: &Stat| started_ns(stat) <= since_ns.saturating_add(TICK_NS);
+    stat(pid).map_or_else(|| is_alive(pid), |stat| stat.lives() && began_before(&stat))
 }
 
-/// What `/proc/PID/stat` says.
-#[derive(Clone, Copy, Debug)]
-pub struct Stat {
-    /// One letter: `R`, `S`, `Z` and so on.
-    pub state: char,
-    /// The parent.
-    pub parent: u32,
-    /// How many threads it has.
-    pub threads: u32,
-    /// Start, in nanoseconds since boot, rounded down to 10 ms.
-    pub started_ns: u64,
-}
-
-/// Reads `/proc/PID/stat`.
-pub fn stat(pid: u32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, parentheses too: what follows the last one is regular.
-    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let threads = fields.nth(15)?.parse().ok()?;
-    let ticks: u64 = fields.nth(1)?.parse().ok()?;
-    Some(Stat { state, parent, threads, started_ns: ticks * TICK_NS })
+/// When it started, in nanoseconds since boot, rounded down to 10 ms.
+pub fn started_ns(stat: &Stat) -> u64 {
+    stat.started * TICK_NS
 }
 
 /// A number that is above those of all its descriptors.
 pub fn descriptors(pid: u32) -> i32 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = fs::read_to_string(place(pid).join("status")).unwrap_or_default();
     let size = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
     size.and_then(|size| size.trim().parse().ok()).unwrap_or(0)
 }
@@ -102,7 +69,7 @@ pub fn name(pid: u32) -> String {
 /// # Errors
 /// If that may not be seen, or the process is gone.
 pub fn has_preload(pid: u32) -> io::Result<bool> {
-    Ok(is_at_work(&fs::read(format!("/proc/{pid}/maps"))?))
+    Ok(is_at_work(&fs::read(place(pid).join("maps"))?))
 }
 
 /// The same of a process's mappings. glibc is called `libc.so.6`, until 2.33 behind a symbolic link to `libc-2.N.so`.
@@ -116,7 +83,7 @@ fn is_at_work(maps: &[u8]) -> bool {
 /// # Errors
 /// If that may not be seen, or the process is gone.
 pub fn variable(pid: u32, name: &str) -> io::Result<Option<OsString>> {
-    let environment = fs::read(format!("/proc/{pid}/environ"))?;
+    let environment = fs::read(place(pid).join("environ"))?;
     let value = |text: &[u8]| Some(text.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
     Ok(environment.split(|byte| *byte == 0).find_map(value).map(OsString::from_vec))
 }
@@ -124,7 +91,7 @@ pub fn variable(pid: u32, name: &str) -> io::Result<Option<OsString>> {
 /// True if the process has joined another pool than the one with this run-time memory: it will not join this one. Its
 /// environment may be gone by now: PostgreSQL writes its titles over it.
 pub fn has_joined_another(pid: u32, memory: &Path) -> bool {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = fs::read_to_string(place(pid).join("maps")).unwrap_or_default();
     let ours = memory.file_name().unwrap_or_default().to_string_lossy();
     let is_memory = |line: &&str| line.contains("/seawall-") && line.contains(".rt");
     maps.lines().find(is_memory).is_some_and(|line| !line.contains(&*ours))
@@ -139,10 +106,10 @@ pub fn belongs_elsewhere(pid: u32, socket: &Path) -> bool {
         return false;
     }
     // By its own root: it may live in a container.
-    let mut path = format!("/proc/{pid}/root").into_bytes();
-    path.extend_from_slice(named.as_bytes());
+    let mut path = place(pid).join("root").into_os_string();
+    path.push(named);
     let Ok(ours) = fs::metadata(socket) else { return false };
-    match fs::metadata(OsStr::from_bytes(&path)) {
+    match fs::metadata(path) {
         Ok(theirs) => (theirs.dev(), theirs.ino()) != (ours.dev(), ours.ino()),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
@@ -167,14 +134,14 @@ pub fn tree(root: u32) -> Vec<u32> {
 
 /// True for a process that is this program, of whatever version.
 pub fn is_seawall(pid: u32) -> bool {
-    let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = |place: PathBuf| place.join("exe").read_link().ok();
     let name = |path: PathBuf| {
         let name = path.file_name().map(|name| name.as_bytes().to_owned())?;
         // Of one that was replaced by a newer version while it runs.
         Some(name.strip_suffix(b" (deleted)").map_or(name.clone(), <[u8]>::to_owned))
     };
-    let theirs = program(&pid.to_string()).and_then(name);
-    theirs.is_some() && theirs == program("self").and_then(name)
+    let theirs = program(place(pid)).and_then(name);
+    theirs.is_some() && theirs == program("/proc/self".into()).and_then(name)
 }
 
 #[cfg(test)]
@@ -224,13 +191,5 @@ mod tests {
         assert_eq!(elsewhere(Some("theirs")), [true, false]);
         assert_eq!(elsewhere(Some("gone")), [true, false], "a daemon that ended");
         assert_eq!(elsewhere(Some("not there yet")), [true, false]);
-    }
-
-    #[test]
-    fn a_zombie_is_not_alive() {
-        let mut child = std::process::Command::new("true").spawn().expect("spawned");
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        assert!(!is_alive(child.id()));
-        child.wait().expect("reaped");
     }
 }

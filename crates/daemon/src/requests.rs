@@ -22,7 +22,7 @@ use crate::state::Daemon;
 use crate::unmanaged::Unmanaged;
 use crate::{
     ahead, closing, control, destaging, directories, freeze, guarding, hello, lend, letting_go, outside,
-    rebuild, register, roots, status, tablespaces, users,
+    rebuild, register, roots, status, tablespaces, tree, users,
 };
 
 /// JSON longer than this travels in a file instead.
@@ -157,6 +157,7 @@ impl<'d> Connection<'d> {
             Some(Kind::Rename) => self.rename(message, body),
             Some(Kind::LowerLeft) => self.lower_left(message),
             Some(Kind::LetGo) => self.let_go(body),
+            Some(Kind::SyncTree) => self.sync_tree(message),
             Some(Kind::LookForRoots) => match tablespaces::look(self.daemon) {
                 Ok(()) => Answer::status(Status::Ok),
                 Err(e) => Answer::failed(e),
@@ -279,6 +280,12 @@ impl<'d> Connection<'d> {
             Ok(()) => Answer::status(Status::Ok),
             Err(e) => Answer::failed(e),
         }
+    }
+
+    fn sync_tree(&self, message: &Message) -> Answer<'d> {
+        let [directory] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
+        let done = tree::sync(self.daemon, directory);
+        Answer::status(if done { Status::Ok } else { Status::Refused })
     }
 
     fn let_go(&self, body: &[u8]) -> Answer<'d> {

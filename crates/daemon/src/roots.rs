@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::DaemonError;
 use crate::guard::{self, Claim, GuardError};
-use crate::parts::roots::{Roots, withdraw};
+use crate::parts::roots::{RecoveryGoal, Roots, withdraw};
 use crate::state::Daemon;
 use crate::{evict, forget, users};
 
@@ -29,6 +29,9 @@ pub struct AddRoot {
     /// The database's directory, where the guard lives.
     #[serde(with = "seawall_core::path_text")]
     pub data: PathBuf,
+    /// How long the recovery of the database may take, if its user said so.
+    #[serde(default)]
+    pub recovery: Option<RecoveryGoal>,
 }
 
 /// Registers a directory, in the pool and in the run-time memory, for the process `by`; a tablespace
@@ -53,6 +56,8 @@ pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot, by: Option<u32>) -> Result<
         slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
     }
     daemon.roots.insert(i, root);
+    daemon.roots.set_goal(i, wanted.recovery);
+    daemon.synced.ask();
     Ok(i)
 }
 

@@ -22,8 +22,8 @@ use crate::place::Place;
 use crate::state::Daemon;
 use crate::workers::Workers;
 use crate::{
-    ahead, boot, cache, closing, desk, destaging, doors, freeze, journal, kept, leader, limits, net, pulse,
-    rebuild, requests, spill, start, users, warden, watch,
+    ahead, backing, boot, cache, closing, desk, destaging, doors, freeze, journal, kept, leader, limits, net,
+    pulse, rebuild, requests, spill, start, tree, users, warden, watch,
 };
 
 /// Connections served at once. Clients connect for one request each; more than this many at the same moment
@@ -37,12 +37,19 @@ const STACK: usize = 256 << 10;
 /// # Errors
 /// [`DaemonError`] if it could not start; nothing was changed then that a later start would not put right.
 pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError> {
+    seawall_stats::Clock::begin();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     crate::sys::share_arenas(limits::arenas());
     limits::raise();
     limits::check(std::fs::metadata(&options.pool).map_or(0, |pool| pool.len()))?;
     let signals = block_signals();
     let daemon = Arc::new(start::start(options)?);
+    let buries = Arc::downgrade(&daemon);
+    daemon.engine.finishes_by(move |slot| {
+        if let Some(daemon) = buries.upgrade() {
+            warden::finish(&daemon, slot);
+        }
+    });
     let listener = listen(&daemon.pool, &daemon.place)?;
     if options.boot {
         enter_registry(&daemon.pool, &daemon.log);
@@ -54,6 +61,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         daemon.watch.name()
     ));
     let threads = [
+        spawn(&daemon, "memory", backing::run)?,
         spawn(&daemon, "destage", destaging::run)?,
         spawn(&daemon, "warden", warden::run)?,
         spawn(&daemon, "harden", journal::run)?,
@@ -69,6 +77,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
     spawn(&daemon, "watch", watch::run)?;
     spawn(&daemon, "leader", look_after_leaders)?;
+    spawn(&daemon, "sync tree", tree::run)?;
     // By this thread, which lives as long as the process: the kernel ends it with us.
     let watchdog = options.watchdog.and_then(|command| pulse::start(&daemon, &listener, command));
     ready();

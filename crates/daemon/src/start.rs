@@ -41,6 +41,7 @@ use crate::parts::registering::Registering;
 use crate::parts::roots::Roots;
 use crate::parts::spill::Spill;
 use crate::parts::stillness::Stillness;
+use crate::parts::synced::Synced;
 use crate::parts::watch::Watch;
 use crate::state::Daemon;
 use crate::{
@@ -203,6 +204,7 @@ fn attach((mut pool, kept): kept::Opened, log: Log, keep: bool) -> Result<Daemon
         watch: Watch::new(),
         registering: Registering::default(),
         destaging: Mutex::default(),
+        burying: Mutex::default(),
         held_out: HeldOut::default(),
         left_out: left_out::Newest::default(),
         freeze: Freeze::default(),
@@ -210,6 +212,7 @@ fn attach((mut pool, kept): kept::Opened, log: Log, keep: bool) -> Result<Daemon
         requests: AtomicU64::new(0),
         crowding: Crowding::default(),
         fill: Fill::default(),
+        synced: Synced::new(),
         ahead: Ahead::default(),
         rebuilding: Rebuilding::default(),
         spill: Spill::default(),
@@ -244,9 +247,10 @@ pub(crate) fn release(daemon: &Daemon) {
 fn resume(daemon: &Daemon) {
     daemon.log.say("took over a live log");
     find_files(daemon);
+    // First: whoever enters a file that a process left half written waits for this.
+    warden::bury(daemon, &dead_slots(&daemon.engine, daemon.slot));
     guarding::adopt(daemon);
     freeze::end_former(daemon);
-    warden::bury(daemon, &dead_slots(&daemon.engine, daemon.slot));
     for file in daemon.files.all() {
         daemon.engine.let_back(file.reference, KeptOut::Foreign);
         if file.is_directory {

@@ -32,6 +32,7 @@ use crate::parts::registering::Registering;
 use crate::parts::roots::Roots;
 use crate::parts::spill::Spill;
 use crate::parts::stillness::Stillness;
+use crate::parts::synced::Synced;
 use crate::parts::watch::Watch;
 use crate::place::Place;
 use crate::{foreign, process};
@@ -54,6 +55,8 @@ pub(crate) struct Daemon {
     pub slot: u32,
     pub files: FileTable,
     pub roots: Roots,
+    /// Since when what is below them is on their disks.
+    pub synced: Synced,
     /// The guards that are up, and what each protects.
     pub guards: Guards,
     /// Since when their files are still.
@@ -66,6 +69,8 @@ pub(crate) struct Daemon {
     pub registering: Registering,
     /// Destage rounds exclude each other: the retired LSN has one writer.
     pub destaging: Mutex<()>,
+    /// Whose turn it is to finish what the dead left half done.
+    pub burying: Mutex<()>,
     /// Files held out of the log because of a foreign writer.
     pub held_out: HeldOut,
     /// What was to be managed and is not.
@@ -152,7 +157,7 @@ impl Daemon {
         let slots = (0..shm.shape().clients).filter_map(|i| shm.client(i));
         let clients: HashSet<u32> = slots.map(|c| c.pid().load(Acquire)).collect();
         let is_client = |pid: &u32| clients.contains(pid) || self.lifetime.has_greeted(*pid);
-        process::all().into_iter().filter(|pid| !is_client(pid)).collect()
+        process::all().filter(|pid| !is_client(pid)).collect()
     }
 
     /// True for a process that has the preload, was not started for another daemon, and has not been told to go

@@ -19,7 +19,7 @@ use crate::parts::files::Managed;
 use crate::parts::kept::KeptStatus;
 pub use crate::parts::left_out::LeftOut;
 use crate::parts::lent::Lent;
-use crate::parts::roots::Roots;
+use crate::parts::roots::{RecoveryGoal, Roots};
 use crate::spill::{self, SpillStatus};
 use crate::state::Daemon;
 use crate::{evict, tablespaces};
@@ -141,6 +141,9 @@ pub struct RootStatus {
     /// Files that were registered below it so far.
     #[serde(default)]
     pub registered: u32,
+    /// How long the recovery of its database may take, if its user said so.
+    #[serde(default)]
+    pub recovery: Option<RecoveryGoal>,
 }
 
 /// A managed file.
@@ -224,7 +227,8 @@ pub struct ClassEventStatus {
 
 pub(crate) fn status(daemon: &Daemon) -> Status {
     let (engine, pool) = (&daemon.engine, &daemon.pool);
-    let (shm, free) = (engine.shm(), count_free(engine));
+    // In this order: the log may grow in between.
+    let (shm, free, segments) = (engine.shm(), count_free(engine), engine.backed());
     let all = daemon.files.all();
     let files: Vec<_> = all.iter().filter_map(|file| file_status(engine, &daemon.roots, file)).collect();
     let mut clients: Vec<_> = daemon.clients().into_iter().collect();
@@ -234,6 +238,7 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         policy: r.policy.name().into(),
         path: r.path,
         registered: shm.root(i).map_or(0, |slot| slot.registered().load(Relaxed)),
+        recovery: daemon.roots.goal(i),
     };
     let sb = &pool.superblock;
     let count = |event| summary(shm, event, &Class::ALL).count;
@@ -249,9 +254,9 @@ pub(crate) fn status(daemon: &Daemon) -> Status {
         kept: kept(daemon),
         spill: spill::status(pool, &daemon.spill),
         segment_bytes: sb.segment_bytes,
-        segments: sb.segments,
+        segments,
         segments_free: free,
-        backlog_bytes: u64::from(sb.segments - free) * u64::from(sb.segment_bytes),
+        backlog_bytes: u64::from(segments - free) * u64::from(sb.segment_bytes),
         fill: daemon.fill.counted(),
         backlog_files: files.iter().filter(|f| f.live).count() as u32,
         daemon_pid: std::process::id(),

@@ -56,7 +56,7 @@ pub(crate) fn look(daemon: &Daemon) -> Result<(), DaemonError> {
 
 fn register(daemon: &Daemon, data: PathBuf, path: PathBuf) -> Result<(), DaemonError> {
     let (preset, policy) = (Preset::Postgres.name().into(), Policy::Atomic.name().into());
-    let wanted = AddRoot { preset, policy, path: path.clone(), data };
+    let wanted = AddRoot { preset, policy, path: path.clone(), data, recovery: None };
     let added = if has_files(&path, DEPTH) {
         let why = "it has files already: it will be managed from the next start on".into();
         Err(DaemonError::Directory { path: path.clone(), why })

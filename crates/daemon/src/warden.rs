@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use seawall_core::file::Flag;
 use seawall_core::{Engine, reap};
+use seawall_media::locks::lock;
 
 use crate::descriptors::Descriptors;
 use crate::parts::held_out::Case;
@@ -98,12 +99,26 @@ fn wait(lifetime: &Lifetime, watched: &Watched) {
     }
 }
 
+/// Finishes what a process left half published that died inside a file for which this thread waits. Where the dead are being buried at
+/// this moment that comes to it too.
+pub(crate) fn finish(daemon: &Daemon, slot: u32) {
+    if let Ok(_alone) = daemon.burying.try_lock() {
+        reap::finish_in(&daemon.engine, daemon.me(), slot, &mut descriptors(daemon));
+    }
+}
+
+/// Descriptors by which the writes of the dead are finished.
+fn descriptors(daemon: &Daemon) -> Descriptors<'_> {
+    let cache = daemon.cache.as_ref().map(|zone| (zone, cache::me(&daemon.engine, daemon.slot)));
+    Descriptors::new(&daemon.files).announced(cache)
+}
+
 /// Finishes or voids what dead clients left, and frees what they held.
 pub(crate) fn bury(daemon: &Daemon, dead: &[u32]) {
-    let cache = daemon.cache.as_ref().map(|zone| (zone, cache::me(&daemon.engine, daemon.slot)));
-    let mut files = Descriptors::new(&daemon.files).announced(cache);
+    let alone = lock(&daemon.burying);
+    let mut files = descriptors(daemon);
     let reaped = reap::dead(&daemon.engine, daemon.me(), &|client| dead.contains(&client), &mut files);
-    drop(files);
+    drop((files, alone));
     // Behind the writes that were finished: until then their blocks stay marked.
     cache::reap(daemon);
     if reaped.lanes + reaped.locks > 0 {

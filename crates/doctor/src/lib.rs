@@ -14,7 +14,7 @@ mod checks;
 mod database;
 mod finding;
 mod kernel;
-mod machine;
+pub mod machine;
 mod place;
 mod report;
 mod root;

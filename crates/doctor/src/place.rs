@@ -81,7 +81,7 @@ impl<'m> Place<'m> {
         })?;
         found.mount = Some(mount);
         found.dax = answer.dax;
-        machine.disk_under(mount).into_iter().for_each(|disk| found.descend(machine, disk));
+        machine.disks_under(mount).into_iter().for_each(|disk| found.descend(machine, disk));
         let file = a_file(root, path);
         found.map_sync = file.and_then(|file| kernel.grants_map_sync(&root.host_path(&file)).ok());
         Ok(found)
@@ -94,7 +94,7 @@ impl<'m> Place<'m> {
         for file in disks.iter().filter_map(|disk| disk.file.as_deref()) {
             let Some(below) = machine.mount_of(file).filter(|_| self.below.len() < LOOPS) else { continue };
             self.below.push(below);
-            machine.disk_under(below).into_iter().for_each(|disk| self.descend(machine, disk));
+            machine.disks_under(below).into_iter().for_each(|disk| self.descend(machine, disk));
         }
     }
 

@@ -133,8 +133,11 @@ pub enum Section {
     Replicated,
     Frozen,
     Spill,
+    Start,
     Cache,
     Capture,
+    Twin,
+    TwinRestart,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -67,6 +67,13 @@ impl Tables {
         bench
     }
 
+    /// The same, saying every second how many there were.
+    pub fn reporting(self, lab: &Lab, server: &mariadb::Server<'_>, threads: u32, seconds: u64) -> Command {
+        let mut command = self.updating(lab, server, threads, seconds);
+        command.arg("--report-interval=1");
+        command
+    }
+
     /// Updates them on servers that are all up, in turns, each for so many seconds.
     ///
     /// # Errors

@@ -35,11 +35,23 @@ pub fn command<S: AsRef<OsStr>>(
 }
 
 /// The program to run under `seawall run` on a pool, by preset and policy; its arguments follow.
-pub fn under(lab: &Lab, pool: &Pool, (preset, policy): (&str, &str), data: &Path, program: &Path) -> Command {
+pub fn under(lab: &Lab, pool: &Pool, how: (&str, &str), data: &Path, program: &Path) -> Command {
+    under_with(lab, pool, how, &[], data, program)
+}
+
+/// The same with more options of `seawall run`.
+pub fn under_with(
+    lab: &Lab,
+    pool: &Pool,
+    (preset, policy): (&str, &str),
+    options: &[&str],
+    data: &Path,
+    program: &Path,
+) -> Command {
     let mut command = pool.seawall();
     command.current_dir(lab.work.path());
     command.args(["run", "--quiet", "--preset", preset, "--policy", policy]).args(pool.by_name());
-    command.args(pool.run_options());
+    command.args(pool.run_options()).args(options);
     if preset == "any" {
         // Nothing is started here after a crash.
         command.arg("--unguarded");

@@ -306,7 +306,7 @@ fn remove_abandoned() {
             rest.split('-').next()?.parse().ok()
         };
         let pid = name.to_str().and_then(made_by);
-        if pid.is_some_and(|pid| !process::is_alive(pid)) {
+        if pid.is_some_and(|pid| !seawall_media::process::is_alive(pid)) {
             let _ = fs::remove_file(entry.path());
         }
     }

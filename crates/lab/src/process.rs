@@ -20,8 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 pub use tree::{
-    adopt_orphans, command_line, cpu_seconds, descendants, is_alive, kill_and_wait, kill_leftovers, pids,
-    reap_orphans,
+    adopt_orphans, command_line, cpu_seconds, descendants, kill_and_wait, kill_leftovers, reap_orphans,
 };
 use tree::{disown, spawn};
 
@@ -115,6 +114,11 @@ pub fn run(command: Command, what: &str) -> Result<Vec<u8>> {
 }
 
 impl Ended {
+    /// Its standard output, however it ended.
+    pub fn stdout(&self) -> &[u8] {
+        &self.stdout
+    }
+
     /// The standard output of a process that succeeded.
     pub fn success(self, what: &str) -> Result<Vec<u8>> {
         if self.status.success() {

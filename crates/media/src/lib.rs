@@ -40,12 +40,18 @@ mod line;
 pub mod locks;
 pub mod magic;
 #[cfg(feature = "std")]
+pub mod mounts;
+#[cfg(feature = "std")]
 pub mod ordered;
 #[cfg(feature = "std")]
 pub mod output;
+#[cfg(feature = "std")]
+mod parallel;
 mod past;
 #[cfg(feature = "std")]
 mod probe;
+#[cfg(feature = "std")]
+pub mod process;
 #[cfg(feature = "std")]
 mod random;
 mod region;
@@ -64,6 +70,8 @@ pub use handle::{HANDLE_MAX, Identity, IdentityError, handle, identity};
 #[cfg(feature = "std")]
 pub use large_pages::in_large_pages;
 pub use line::LINE;
+#[cfg(feature = "std")]
+pub use parallel::{in_parallel, processors};
 pub use past::copy_past_cache;
 #[cfg(feature = "std")]
 pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};

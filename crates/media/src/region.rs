@@ -263,13 +263,18 @@ impl Region {
         let _ = unsafe { madvise(start.cast(), len, Advice::LinuxPopulateWrite) };
     }
 
-    /// Asks the kernel to put huge pages in the place of the small ones the file has by now (`MADV_COLLAPSE`,
-    /// madvise(2)). Of use on tmpfs; where it is not to be had, since Linux 6.1, nothing happens.
+    /// Asks the kernel to put huge pages in the place of the small ones that the file has by now in the huge pages that end
+    /// in this range (`MADV_COLLAPSE`, madvise(2)). Of use on tmpfs; where it is not to be had, since Linux 6.1, nothing
+    /// happens.
+    ///
+    /// # Panics
+    /// If the range is outside the region.
     #[cfg(feature = "std")]
-    pub fn collapse(&self) {
-        let whole = self.len / HUGE_PAGE * HUGE_PAGE;
+    pub fn collapse(&self, at: usize, len: usize) {
+        let [from, to] = [at, at + len].map(|edge| edge / HUGE_PAGE * HUGE_PAGE);
+        let start = self.range(from, to - from);
         // SAFETY: in bounds, and the advice changes no content.
-        let _ = unsafe { libc::madvise(self.base.as_ptr().cast(), whole, libc::MADV_COLLAPSE) };
+        let _ = unsafe { libc::madvise(start.cast(), to - from, libc::MADV_COLLAPSE) };
     }
 
     /// A payload stream that begins at the line-aligned offset `at`. The caller must own that stretch.

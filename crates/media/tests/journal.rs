@@ -5,7 +5,9 @@ use std::fs::File;
 
 use proptest::prelude::*;
 use seawall_media::Region;
-use seawall_media::block::{ANCHOR_BYTES, Anchor, Draft, JournalError, RING_AT, Recovered, Ring, read};
+use seawall_media::block::{
+    ANCHOR_BYTES, Anchor, Draft, JournalError, RING_AT, Recovered, Ring, read, read_closed,
+};
 
 const IMAGE: usize = 16 << 10;
 const BUFFER: usize = 16 << 10;
@@ -149,10 +151,32 @@ impl Log {
             into.copy_from_slice(&self.disk[at as usize..at as usize + into.len()]);
             Ok(())
         };
-        let found = read(SIZE, read_at, |at, bytes| {
+        let found = read(SIZE, std::iter::once(0..SIZE), read_at, |at, bytes| {
             image[at as usize..at as usize + bytes.len()].copy_from_slice(bytes)
         })?;
         Ok((found, image))
+    }
+
+    /// Says that nothing follows.
+    fn close(&mut self) {
+        self.anchor.last = self.last;
+        self.anchor.sequence += 1;
+        self.anchor = self.anchor.closed(self.number);
+        let at = Anchor::place(self.anchor.sequence) as usize;
+        self.put(at, self.anchor.seal().to_vec());
+    }
+
+    /// Reads what counts of a journal that was closed.
+    fn read_closed(&self) -> Option<(Recovered, Vec<u8>)> {
+        let mut image = self.states[0].clone();
+        let read_at = |into: &mut [u8], at: u64| {
+            into.copy_from_slice(&self.disk[at as usize..at as usize + into.len()]);
+            Ok(())
+        };
+        let found = read_closed(SIZE, read_at, |at, bytes| {
+            image[at as usize..at as usize + bytes.len()].copy_from_slice(bytes)
+        });
+        found.expect("it can be read").map(|found| (found, image))
     }
 
     /// Undoes a write in these sectors (true), or garbles them.
@@ -267,6 +291,52 @@ proptest! {
             Err(JournalError::Lost { missing, last }) => prop_assert!(!untouched && missing > last),
             Err(e) => prop_assert!(false, "{e}"),
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is believed of a mark is what the whole ring says.
+    #[test]
+    fn a_closed_journal_is_read_as_any_other(acts in acts(), then in acts(), goes_on in any::<bool>(), lost in any::<Option<(prop::sample::Index, u8)>>()) {
+        let mut log = Log::new();
+        play(&mut log, &acts);
+        prop_assert!(log.read_closed().is_none(), "it is in use");
+        // Whoever was replaced has written by the time that a log is closed.
+        while !log.late.is_empty() {
+            play(&mut log, &[Act::GoesOn(0)]);
+        }
+        log.close();
+        if let Some((which, how)) = lost.filter(|_| log.writes.len() > 1) {
+            log.damage(which.index(log.writes.len() - 1), &[how]);
+        }
+        let at = log.anchor;
+        if goes_on {
+            // The mark ought to have gone before.
+            let then: Vec<_> = then.into_iter().filter(|act| matches!(act, Act::Batch(_))).take(3).collect();
+            play(&mut log, &then);
+        }
+        prop_assume!(log.anchor == at);
+        if let Some((found, image)) = log.read_closed() {
+            let (all, whole) = log.read().expect("nothing is missing that counts");
+            prop_assert!(found.last >= log.last && found.highest >= all.highest);
+            if found.last == all.last {
+                prop_assert_eq!((found.end, found.batches), (all.end, all.batches));
+                prop_assert!(image == whole);
+            } else {
+                // Of somebody who was replaced, and wrote when nothing followed any more: it may count, and need not.
+                prop_assert!(all.last > log.last && image == *log.states.last().expect("a state"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_journal_that_was_closed_needs_no_look_at_its_ring(acts in prop::collection::vec(prop::collection::vec(any::<(u8, u8)>(), 1..6), 1..40)) {
+        let mut log = Log::new();
+        play(&mut log, &acts.into_iter().map(Act::Batch).collect::<Vec<_>>());
+        log.close();
+        prop_assert!(log.read_closed().is_some_and(|(found, image)| found.last == log.last && image == *log.states.last().expect("a state")));
     }
 }
 

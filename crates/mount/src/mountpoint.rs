@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use nix::mount::{MntFlags, umount2};
 use rustix::fs::{FlockOperation, flock};
+use seawall_media::mounts::unescaped;
+use seawall_media::process;
 
 /// The type that mounts of ours have in `/proc/mounts`: `fuse.seawall`.
 pub const TYPE: &str = "seawall";
@@ -100,21 +102,6 @@ fn mounts(list: &[u8]) -> impl DoubleEndedIterator<Item = (PathBuf, Listed)> {
         let kind = String::from_utf8_lossy(kind).into_owned();
         Some((text(path), Listed { kind, source: text(source) }))
     })
-}
-
-/// Blanks and their like are written as `\040`.
-pub(crate) fn unescaped(field: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((first, after)) = rest.split_first() {
-        let code = after
-            .get(..3)
-            .filter(|_| *first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        text.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &after[3..] } else { after };
-    }
-    text
 }
 
 /// The real paths of both, if the one may be mounted at the other. A mount whose process died is detached.
@@ -262,17 +249,15 @@ fn try_unmount(place: &Path) -> Result<(), Refused> {
 
 /// One process of each mount namespace that has a mount of this directory. Those that we may look at.
 pub fn holders(backing: &Path) -> Vec<u32> {
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let holds = |pid: &u32| {
-        let list = std::fs::read(format!("/proc/{pid}/mounts")).unwrap_or_default();
+        let list = std::fs::read(process::place(*pid).join("mounts")).unwrap_or_default();
         mounts(&list).any(|(_, found)| is_ours(&found) && found.source == backing)
     };
     let mut seen = std::collections::HashSet::new();
     let mut is_new = |pid: &u32| {
-        std::fs::read_link(format!("/proc/{pid}/ns/mnt")).is_ok_and(|namespace| seen.insert(namespace))
+        process::place(*pid).join("ns/mnt").read_link().is_ok_and(|namespace| seen.insert(namespace))
     };
-    pids.filter(|pid| is_new(pid) && holds(pid)).collect()
+    process::all().filter(|pid| is_new(pid) && holds(pid)).collect()
 }
 
 /// Unmounts for good: what is in use is detached, and served until it is closed.

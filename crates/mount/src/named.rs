@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
-use seawall_core::client::{Course, Synced};
+use seawall_core::client::Synced;
 use seawall_core::file::Flag;
 use seawall_core::format::{Attributes, Handle, NameChange};
 use seawall_core::naming::{self, Directory, Kind, Known, LARGEST, has_attributes};
@@ -83,11 +83,27 @@ pub fn leaving(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
 }
 
 /// A name in the directory is about to go, or to lead elsewhere: it is in the log by then, if its program counts on the order of such
-/// changes and of its syncs.
-pub fn before_change(log: &Log, node: &Node) {
-    if policy::has_ordered(log.engine.shm()) && log.engine.find(node.dev, node.ino).is_none() {
-        // The real one that takes it into the log.
-        let _ = sync_directory(log, node);
+/// changes and of its syncs. True if it does and the directory is not: [`after_change`] is due.
+pub fn before_change(log: &Log, node: &Node) -> bool {
+    let is_known = || log.engine.find(node.dev, node.ino).is_some();
+    let is_ordered = |path: &Path| policy::is_ordered(log.engine.shm(), path.as_os_str().as_bytes());
+    if !policy::has_ordered(log.engine.shm())
+        || is_known()
+        || !node.name().is_some_and(|path| is_ordered(&path))
+    {
+        return false;
+    }
+    // The real one that takes it into the log.
+    let _ = sync_directory(log, node);
+    !is_known()
+}
+
+/// The change is over, and no log has it. The program's next syncs may be records, which wait for no journal of the file system:
+/// so it is durable before them.
+pub fn after_change(node: &Node) {
+    if let Ok(open) = node.open(OFlags::RDONLY | OFlags::DIRECTORY) {
+        // The calls that made it have no error for this.
+        let _ = rustix::fs::fsync(open);
     }
 }
 
@@ -95,12 +111,8 @@ pub fn before_change(log: &Log, node: &Node) {
 pub fn after_removal(log: &Log, node: &Node) {
     let shm = log.engine.shm();
     let is_root = |path: &Path| policy::is_ordered_root(shm, path.as_os_str().as_bytes());
-    if policy::has_ordered(shm)
-        && node.name().is_some_and(|path| is_root(&path))
-        && let Ok(open) = node.open(OFlags::RDONLY | OFlags::DIRECTORY)
-    {
-        // rmdir(2) has no error for this, and the removal is done.
-        let _ = rustix::fs::fsync(open);
+    if policy::has_ordered(shm) && node.name().is_some_and(|path| is_root(&path)) {
+        after_change(node);
     }
 }
 
@@ -121,7 +133,7 @@ fn register(log: &Log, node: &Node) {
     let is_wanted = !log.refused.has((node.dev, node.ino)) && node.name().is_some_and(|path| is_any(&path));
     if is_wanted
         && let Ok(open) = node.open(OFlags::RDONLY | OFlags::DIRECTORY)
-        && matches!(log.daemon.register(&log.engine, open.as_fd(), false), Course::Leave | Course::AskAgain)
+        && log.daemon.register(&log.engine, open.as_fd(), false).refuses_directory()
     {
         log.refused.note((node.dev, node.ino));
     }

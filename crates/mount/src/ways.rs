@@ -11,10 +11,9 @@
 //! would not hold the order of writes any more.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::mountpoint;
+use seawall_media::mounts;
 
 /// Readahead that we ask for. As much as the longest request.
 const READAHEAD_KIB: u32 = 1024;
@@ -61,13 +60,8 @@ pub fn read_ahead(place: &Path) -> u32 {
 
 /// Device numbers of what is mounted at exactly this path. stat(2) would ask ourselves.
 fn device(list: &[u8], place: &Path) -> Option<String> {
-    let lines = list.split(|byte| *byte == b'\n');
-    let mut found = lines.filter_map(|line| {
-        let mut fields = line.split(|byte| *byte == b' ');
-        let (device, at) = (fields.nth(2)?, fields.nth(1)?);
-        (mountpoint::unescaped(at) == place.as_os_str().as_bytes()).then_some(device)
-    });
-    found.next_back().map(|device| String::from_utf8_lossy(device).into_owned())
+    let mut found = mounts::parse(list).filter(|mount| mount.point == place);
+    found.next_back().map(|mount| format!("{}:{}", mount.dev.0, mount.dev.1))
 }
 
 #[cfg(test)]

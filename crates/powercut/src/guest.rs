@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::mount::{MsFlags, mount};
 use seawall_vmtest::guest::found;
+use seawall_vmtest::hardware::Hardware;
 use seawall_vmtest::machine::{Boot as Start, Data, Machine, ledgers};
 use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::tool;
@@ -207,6 +208,7 @@ fn switch_on(boot: &Boot, side: Side) -> Result<Machine> {
         pmem: None,
         data: data(side),
         network: None,
+        hardware: Hardware::default(),
     })
 }
 

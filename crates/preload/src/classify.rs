@@ -76,6 +76,8 @@ pub enum Intent {
     Sync,
     /// Changes that we shall not see: a candidate must be registered now, so that it can be held.
     Hold,
+    /// Nothing that registers a file: only whether it is in the log already.
+    Ask,
 }
 
 /// What `fd` is: the table knows it, or it is found out now, and a file whose preset says so is registered.
@@ -139,6 +141,9 @@ fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
         let dsync = inherited && engine.state(file).has(Flag::DSYNC);
         return adopt(engine, fd, file, &stat, if dsync { entry.with(mark::DSYNC, true) } else { entry });
     }
+    if intent == Intent::Ask {
+        return Kind::Kernel;
+    }
     if (intent == Intent::Hold || intent == Intent::Write && entry.state() == State::Unknown)
         && named::settle(fd, &stat, false).is_err()
     {
@@ -166,6 +171,11 @@ fn register_if_due(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Inte
     }
     if !entry.has(mark::WRITABLE) {
         // Not remembered: a writer may register it at any time.
+        return Kind::Kernel;
+    }
+    if manage == Manage::Now && intent == Intent::Sync && entry.state() == State::Unknown {
+        // PostgreSQL's crash recovery syncs every file, and writes few: nothing is in the log yet, so the sync is real.
+        // Not remembered: its first write registers it. One that was written and refused is asked for again.
         return Kind::Kernel;
     }
     let at = match intent {
@@ -252,6 +262,11 @@ impl Target {
     #[inline]
     pub fn writable(&self) -> bool {
         self.entry.has(mark::WRITABLE)
+    }
+
+    /// True if the log has everything that the disk may lack of it.
+    pub fn is_tracked(&self) -> bool {
+        self.engine.state(self.file).has(Flag::TRACKED)
     }
 
     /// An fsync or fdatasync: absorbed, or real; for certain, as it retires records or lets the log stand for the

@@ -64,5 +64,5 @@ fn no_name_is_in_the_table_twice() {
 fn the_page_is_current() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/COVERAGE.md");
     let page = std::fs::read_to_string(page).unwrap_or_default();
-    assert!(page == coverage::document(), "run: cargo run -p seawall-preload --example coverage");
+    assert!(page == coverage::document(), "docs/COVERAGE.md is not current: run `make docs`");
 }

@@ -24,6 +24,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
+use seawall_core::format::Layout;
 use seawall_core::pool::Pool;
 use seawall_core::pool::block::mirror::{Verdict, decide};
 use seawall_media::Region;
@@ -183,7 +184,7 @@ impl Block {
             into.copy_from_slice(&device[at as usize..at as usize + into.len()]);
             Ok(())
         };
-        let found = read(self.len, read_at, |at, bytes| {
+        let found = read(self.len, std::iter::once(0..self.len), read_at, |at, bytes| {
             for (i, line) in bytes.chunks_exact(LINE).enumerate() {
                 lines.insert((at as usize / LINE + i) as u32, units_of(line));
             }
@@ -353,6 +354,13 @@ impl Block {
         let mut words = vec![0; WORDS];
         memory.read(self.desk_at, &mut words);
         *self.at_death.borrow_mut() = Some(words);
+    }
+
+    /// What of the image has no memory yet: from where to where.
+    pub fn without_memory(&self, memory: &Region) -> (usize, usize) {
+        let layout = Layout::for_size(self.desk_at as u64).expect("it is a pool's");
+        let unbacked = Desk::new(memory, self.desk_at).unbacked().load(SeqCst);
+        (layout.segment(layout.segments - unbacked), layout.segment(layout.segments))
     }
 
     /// The process that leads, 0 for none.

@@ -307,6 +307,7 @@ impl Client {
             if !self.world.is_tracked(open.index) {
                 self.world.files.borrow_mut()[open.index].model.push(half, false);
             }
+            self.world.count(|c| c.halved += 1);
             self.world.doom();
             self.world.step();
         }
@@ -484,7 +485,7 @@ impl Client {
         self.world.look(open.index);
         let file = &mut self.world.files.borrow_mut()[open.index];
         // Others may have been inside since, and died there or be there still: what they had begun is open.
-        file.model.found(file.disk.cache(), !file.wounded && file.partly == 0 && file.errors == 0);
+        file.model.found(file.disk.cache(), !file.wounded && file.partly == 0 && file.errors == 0, true);
     }
 
     /// A writable mapping for a while: stores nobody sees.

@@ -71,6 +71,8 @@ counts! {
     kills,
     /// daemons that took over
     takeovers,
+    /// processes killed in the middle of a publish
+    halved,
     /// writes of the dead finished by the daemon
     finished,
     /// write-backs that failed
@@ -97,6 +99,10 @@ counts! {
     replaced,
     /// looks at the holder of a file's lock that found it standing still
     overtaken,
+    /// lives that began with an image of which not all had memory
+    young,
+    /// segments that got theirs
+    backed,
     /// durable writes of a spill area
     area_writes,
     /// of them failed

@@ -17,7 +17,8 @@ use seawall_core::spill::Spiller;
 use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, table};
 use seawall_stats::Class;
 
-use crate::world::World;
+use crate::space::RESERVED;
+use crate::world::{self, World};
 use crate::{names, rebuild};
 
 /// While it lives nobody opens the file for writing. The kernel ends those of the dead.
@@ -86,7 +87,34 @@ impl Writable for Descriptors<'_> {
     fn writable(&mut self, slot: u32) -> io::Result<File> {
         let index = self.world.file_in(slot).ok_or_else(unknown)?;
         self.world.tell(|| format!("reap opens file {index}"));
+        // It may be killed itself before it has published anything.
+        self.world.step();
         self.world.watched_descriptor(index)
+    }
+}
+
+/// Finishes what a process left half published that died inside the file in this slot: the daemon whose client slot this is waits for
+/// the file. Anybody else waits for a daemon.
+pub fn finish(client: u32, slot: u32) {
+    let Some(world) = world::running().filter(|world| world.is_daemon(world.thread.get())) else { return };
+    let (Some(engine), Some(index)) = (world.engine.borrow().clone(), world.file_in(slot)) else { return };
+    let mut files = Descriptors { world: &world, last: None, lazy: false };
+    if reap::finish_in(&engine, World::owner(client, world.thread.get()), slot, &mut files) {
+        world.tell(|| format!("finished in file {index}"));
+        world.count(|c| c.finished += 1);
+        reaped_in(&world, &engine, index);
+    }
+}
+
+/// What the dead left in a file may have been dealt with.
+fn reaped_in(world: &World, engine: &Engine, index: usize) {
+    world.look(index);
+    world.files.borrow_mut()[index].watched = false;
+    let name = world.files.borrow()[index].name;
+    let slot = name.and_then(|name| engine.slot(name.slot));
+    // Nobody, dead or alive, is inside.
+    if world.peek(|| slot.is_none_or(|slot| slot.holder() == 0)) {
+        world.settle(index);
     }
 }
 
@@ -112,6 +140,9 @@ impl Daemon {
                 self.world.give_way();
                 continue;
             }
+            if self.world.block.is_some() && self.world.rng.one_in(8) {
+                self.back();
+            }
             match self.world.rng.below(8) {
                 0..2 => drop(self.round()),
                 2..4 => drop(self.lazy_round()),
@@ -121,6 +152,17 @@ impl Daemon {
                 _ => self.evict(),
             }
             self.world.give_way();
+        }
+    }
+
+    /// Takes memory for one segment more, if it is in play and has none.
+    fn back(&self) {
+        let is_next =
+            |i: u32| self.engine.shm().segment(i).is_some_and(|s| s.last_lsn().load(SeqCst) != RESERVED);
+        if self.world.peek(|| is_next(self.engine.backed())) {
+            let done = self.world.pool.borrow().back(&self.engine, 1);
+            self.world.tell(|| format!("memory for {done:?} segments more"));
+            self.world.count(|c| c.backed += u64::from(done.unwrap_or(0)));
         }
     }
 
@@ -179,20 +221,7 @@ impl Daemon {
         let reaped = reap::dead(&self.engine, self.who(), &is_dead, &mut files);
         self.world.tell(|| format!("{reaped:?}"));
         self.world.count(|c| c.finished += u64::from(reaped.finished));
-        for index in 0..self.world.file_count() {
-            self.world.look(index);
-            self.world.files.borrow_mut()[index].watched = false;
-            if self.is_free(index) {
-                self.world.settle(index);
-            }
-        }
-    }
-
-    /// True if nobody, dead or alive, is inside the file: what the dead left there was dealt with.
-    fn is_free(&self, index: usize) -> bool {
-        let name = self.world.files.borrow()[index].name;
-        let slot = name.and_then(|name| self.engine.slot(name.slot));
-        self.world.peek(|| slot.is_none_or(|slot| slot.holder() == 0))
+        (0..self.world.file_count()).for_each(|index| reaped_in(&self.world, &self.engine, index));
     }
 
     /// Registers a file that has no slot.

@@ -8,8 +8,7 @@
 //!   change whole (P2), perhaps with one change that had not returned yet.
 //! * Some were not: each byte must have a value that some prefix gives it. That is the kernel's own promise.
 //!
-//! Not verified: the order among untracked changes; atomicity of a change that a kill or a short write cut
-//! before the file's lock was inherited; the order of a write and of one that a signal handler made inside it, if
+//! Not verified: the order among untracked changes; atomicity of a change that a short write cut; the order of a write and of one that a signal handler made inside it, if
 //! the process died in the handler (neither had returned to the program); the size of a file after a failed sync;
 //! anything about a file whose untracked pages a failed sync lost.
 
@@ -187,12 +186,13 @@ impl Model {
         any
     }
 
-    /// This was found in the file after a death: from now on it is what happened, or it may be.
-    pub fn found(&mut self, now: &[u8], for_certain: bool) {
-        let mut contents = self.seen();
-        contents.retain(|content| content == now);
-        if contents.is_empty() {
-            self.step(Change::Becomes(Rc::new(now.to_vec())), false, !for_certain);
+    /// This was found in the file after a death: from now on it is what happened, or it may be. `half`: also if no change
+    /// comes to this as a whole.
+    pub fn found(&mut self, now: &[u8], for_certain: bool, half: bool) {
+        if !self.seen().iter().any(|content| content == now) {
+            if half {
+                self.step(Change::Becomes(Rc::new(now.to_vec())), false, !for_certain);
+            }
         } else if for_certain && self.tail.iter().all(|step| step.logged) {
             // Which changes came to be is decided; those before are as sure as they were.
             self.decide(now);

@@ -10,9 +10,7 @@
 //! A change that went around the log, or that a log on a device under `tail` waits for a flush to have, may be there in any part,
 //! as on any disk. While the machine is up a read sees the newest. A guest never asks for two things at once that overlap.
 //!
-//! Not verified: a change that was answered with an error, which may be there in any part, and what was read with one; one in
-//! whose publish a process was killed, until the next process makes it again: whoever inherits the file's lock before that
-//! syncs what is there, and the record is retired.
+//! Not verified: a change that was answered with an error, which may be there in any part, and what was read with one.
 
 /// A change that may not be there, or that something under it may not be.
 struct Change {
@@ -83,11 +81,6 @@ impl Platter {
     pub fn publish(&mut self, at: usize, logged: bool) {
         let whole = logged && !self.lazy;
         self.under_way(at).whole = whole;
-    }
-
-    /// A process did a part of a change and dies.
-    pub fn cut(&mut self, at: usize) {
-        self.under_way(at).whole = false;
     }
 
     /// The file system did a part of a change and refuses the rest.

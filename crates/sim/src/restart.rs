@@ -139,6 +139,10 @@ pub fn start(scene: &Scene, room: u32) -> Result<Rc<Engine>, String> {
     let engine = Rc::new(started.engine);
     *world.shared.borrow_mut() = Some(map_shared(&started.shm_file, started.shm_len));
     world.started(&engine);
+    if !started.taken_over && world.block.is_some() && world.rng.one_in(2) {
+        let backed = world.rng.range(1, u64::from(room)) as u32;
+        world.peek(|| forget_memory(world, backed));
+    }
     world.peek(|| reserve(&engine, room));
     Ok(engine)
 }
@@ -147,6 +151,15 @@ fn begin(world: &World, dir: &std::path::Path) -> Result<Started, String> {
     let started = takeover::start(&mut world.pool.borrow_mut(), dir).map_err(|e| format!("no start: {e}"))?;
     table::add_root(&world.pool.borrow(), &registered_root()).map_err(|e| format!("no root: {e}"))?;
     Ok(started)
+}
+
+/// The image is so large that a start took memory for the first segments only. Nobody has used the others yet.
+fn forget_memory(world: &World, backed: u32) {
+    let pool = world.pool.borrow();
+    let unbacked = pool.layout().segments - backed;
+    let desk = pool.region.journal().map(|journal| journal.desk(&pool.region));
+    desk.iter().for_each(|desk| desk.unbacked().store(unbacked, SeqCst));
+    world.count(|c| c.young += 1);
 }
 
 /// Takes all but `room` segments out of play, and makes the hint about free ones count them as free, so
@@ -159,7 +172,7 @@ fn reserve(engine: &Engine, room: u32) {
             segment.last_lsn().store(space::RESERVED, SeqCst);
         }
     }
-    let hint = count_free(engine) + engine.layout().segments / 4 - 2;
+    let hint = count_free(engine) + (engine.backed() / 4).saturating_sub(2);
     shm.header().free_segments().store(hint, SeqCst);
 }
 

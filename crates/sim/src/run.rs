@@ -13,7 +13,7 @@ use crate::plan::{CROWD, Plan, Site};
 use crate::restart::{Scene, cut_and_recover, start};
 use crate::space;
 use crate::threads::Threads;
-use crate::world::World;
+use crate::world::{World, runs};
 
 /// Steps that are made when the log's device has failed.
 const AFTER_A_FAILURE: u64 = 300;
@@ -39,7 +39,9 @@ pub fn run(plan: &Plan) -> Outcome {
     let scene = Scene::new(plan);
     let world = Rc::clone(&scene.world);
     let before = sim::install(Some(Rc::clone(&world) as Rc<dyn sim::Observer>));
+    runs(Some(Rc::clone(&world)));
     lives(&scene, plan);
+    runs(None);
     sim::install(before);
     let violation = world.violation.borrow().clone();
     let sites = world.sites.borrow().iter().map(|(k, n)| (k.clone(), *n)).collect();

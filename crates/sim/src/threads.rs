@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use seawall_core::Engine;
 
 use crate::client::Client;
-use crate::daemon::{DEAD, Daemon};
+use crate::daemon::{self, DEAD, Daemon};
 use crate::fiber::{Fiber, State};
 use crate::guest::{Guest, Server};
 use crate::pending::THREADS;
@@ -51,6 +51,7 @@ impl Threads {
     pub fn daemon(&mut self, world: &Rc<World>, engine: &Rc<Engine>, idle: &Rc<Cell<bool>>) {
         let number = self.number();
         let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return };
+        engine.finishes_by(move |file| daemon::finish(slot, file));
         let (world_of, engine_of) = (Rc::clone(world), Rc::clone(engine));
         let daemon =
             Daemon { world: world_of, engine: engine_of, slot, thread: number, spiller: RefCell::default() };

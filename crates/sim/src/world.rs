@@ -32,6 +32,21 @@ pub use file::{FsJournal, SimFile};
 
 const EIO: i32 = 5;
 
+thread_local! {
+    /// The machine that runs on this thread of the system.
+    static RUNNING: RefCell<Option<Rc<World>>> = const { RefCell::new(None) };
+}
+
+/// The machine that runs here, for what an engine calls.
+pub fn running() -> Option<Rc<World>> {
+    RUNNING.with_borrow(Clone::clone)
+}
+
+/// From now on this one runs here.
+pub fn runs(world: Option<Rc<World>>) {
+    RUNNING.set(world);
+}
+
 /// Events that are remembered.
 const LONGEST_STORY: usize = 80;
 

@@ -11,5 +11,6 @@ fn no_crash_point_breaks_a_promise_on_a_block_device() {
     assert!(total.points > 2000, "only {total:?}");
     assert!(total.replayed > 0 && total.kills > 0 && total.cuts > 0 && total.takeovers > 0, "{total:?}");
     assert!(total.lies_found > 0 && total.lies_believed > 0, "{total:?}");
+    assert!(total.young > 0 && total.backed > 0, "{total:?}");
     assert!(total.device_writes > 0 && total.cleaned > 0 && total.absorbed > 0, "{total:?}");
 }

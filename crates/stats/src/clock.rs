@@ -1,5 +1,10 @@
 //! The time-stamp counter, and what one tick of it is worth.
 
+#[cfg(feature = "std")]
+use std::sync::OnceLock;
+#[cfg(feature = "std")]
+use std::time::{Duration, Instant};
+
 /// The counter's present value. Monotone on one CPU; close enough between CPUs for histograms.
 #[inline]
 pub fn ticks() -> u64 {
@@ -31,11 +36,18 @@ impl Clock {
         ((u128::from(ticks) * u128::from(self.ns_per_ticks32)) >> 32).min(u128::from(u64::MAX)) as u64
     }
 
-    /// Measures the counter against the monotonic clock for some 20 ms.
+    /// Begins to measure the counter, for [`calibrate`](Self::calibrate), which then need not wait as long.
+    #[cfg(feature = "std")]
+    pub fn begin() -> (Instant, u64) {
+        static BEGUN: OnceLock<(Instant, u64)> = OnceLock::new();
+        *BEGUN.get_or_init(|| (Instant::now(), ticks()))
+    }
+
+    /// Measures the counter against the monotonic clock for at least 20 ms.
     #[cfg(feature = "std")]
     pub fn calibrate() -> Self {
-        let (start, first) = (std::time::Instant::now(), ticks());
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        let (start, first) = Self::begin();
+        std::thread::sleep(Duration::from_millis(20).saturating_sub(start.elapsed()));
         let (elapsed, passed) = (start.elapsed().as_nanos() as u64, ticks().wrapping_sub(first));
         if passed == 0 {
             return Self { ns_per_ticks32: 0 };

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::chain::{Chain, DATABASES, Log, Moment, Plan, Round, Seen, Setup, Side};
+use crate::hardware::Hardware;
 use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, PMEM_BYTES, image, ledgers};
 use crate::random::Random;
 
@@ -60,6 +61,7 @@ impl Run<'_> {
             pmem: Some(self.plan.dir.join("pmem.img")),
             data: Data::Lossy { image: self.plan.dir.join("disk.img"), flush_time: flush_time(log, phase) },
             network: None,
+            hardware: Hardware::default(),
         })
     }
 

@@ -21,6 +21,7 @@ use anyhow::{Context, Result};
 
 use crate::chain::{Chain, Moment, Plan, Round, Seen, Setup};
 use crate::disk::Disk;
+use crate::hardware::Hardware;
 use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, image, ledgers};
 use crate::network::{Network, PORTS};
 use crate::random::Random;
@@ -184,6 +185,7 @@ impl<'a> Hosts<'a> {
             pmem: None,
             data: Data::Lossy { image: self.own_disk(host), flush_time: OWN_FLUSH },
             network: Some((host, self.network.plug(host)?)),
+            hardware: Hardware::default(),
         })
     }
 

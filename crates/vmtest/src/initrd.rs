@@ -13,7 +13,7 @@ use crate::tool;
 
 const INIT: &str = include_str!("../guest/init");
 /// What is needed as modules; built-in ones are not listed by depmod and are left out.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 21] = [
     "virtio_pci",
     "virtio_blk",
     "virtio_console",
@@ -23,6 +23,19 @@ const MODULES: [&str; 9] = [
     "dax_pmem",
     "ext4",
     "xfs",
+    // Memory devices as memory, CXL, software RAID.
+    "device_dax",
+    "kmem",
+    "cxl_acpi",
+    "cxl_port",
+    "cxl_pci",
+    "cxl_mem",
+    "cxl_pmem",
+    "dax_cxl",
+    "raid0",
+    "raid1",
+    "raid10",
+    "btrfs",
 ];
 /// The same, for a kernel that encrypts: TLS, and its ciphers.
 const TLS: [&str; 6] = ["tls", "gcm", "ctr", "ghash_generic", "aesni_intel", "chacha20poly1305"];

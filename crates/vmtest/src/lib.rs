@@ -11,15 +11,20 @@
 //! Or a guest tries what block devices and file systems are usually tried with, on a disk that `seawall disk` serves
 //! ([`cases`]).
 //!
+//! Or the machine below a database is set up in a guest that has what few machines have ([`below`]).
+//!
 //! The campaign of power cuts boots such a guest too, on a disk that a host serves, and cuts the host (`seawall-powercut`,
 //! `--front disk`).
 
 pub mod alone;
+mod backports;
+pub mod below;
 pub mod cases;
 pub mod chain;
 mod cpio;
 pub mod disk;
 pub mod guest;
+pub mod hardware;
 pub mod hosts;
 mod initrd;
 pub mod ktls;

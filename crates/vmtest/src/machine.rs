@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::cpio::Archive;
 use crate::disk::{Cut, Disk};
 use crate::guest::{self, Line};
+use crate::hardware::Hardware;
 use crate::monitor::Monitor;
 use crate::parts::Parts;
 use crate::random::Random;
@@ -77,6 +78,8 @@ pub struct Boot<'a> {
     /// For one of several: its port of the network, and the socket to reach that. Such a one takes orders, and a
     /// second disk.
     pub network: Option<(usize, String)>,
+    /// What few machines have.
+    pub hardware: Hardware,
 }
 
 /// A running machine.

@@ -21,7 +21,7 @@ use seawall_vmtest::chain::{Log, Plan, Setup, Side};
 use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::random::Random;
 use seawall_vmtest::report::{self, Proof, Report, Totals};
-use seawall_vmtest::{alone, hosts, ktls, tool};
+use seawall_vmtest::{alone, below, hosts, ktls, tool};
 
 /// Cuts the power of a virtual machine under load and looks for lost commits
 #[derive(Parser)]
@@ -58,6 +58,9 @@ struct Options {
     /// The same on QEMU's own disk: what fails there as well is not Seawall's
     #[arg(long, requires = "cases")]
     control: bool,
+    /// Only the guest in which the machine below a database is set up
+    #[arg(long, value_enum)]
+    below: Option<below::Part>,
     /// Where `seawall` and its library are; without it beside this program
     #[arg(long)]
     release: Option<PathBuf>,
@@ -113,11 +116,26 @@ fn run(options: &Options) -> Result<bool> {
     tool::directory(&work)?;
     let beside = std::env::current_exe()?.parent().map(Path::to_owned);
     let release = options.release.clone().or(beside).context("where is seawall? --release says")?;
-    let more = options.cases.map_or(More::default(), |_| cases::PROGRAMS);
-    let (parts, kernel) = Parts::build(&release, &work, &more)?;
+    let more = match (options.cases, options.below) {
+        (Some(_), _) => cases::PROGRAMS,
+        (_, Some(_)) => below::PROGRAMS,
+        _ => More::default(),
+    };
+    let (parts, kernel) = match options.below {
+        // In a directory of its own: the others keep their kernel.
+        Some(part) if part.is_later() => {
+            let work = work.join("later");
+            tool::directory(&work)?;
+            Parts::build_later(&release, &work, &more)?
+        }
+        _ => Parts::build(&release, &work, &more)?,
+    };
     println!("kernel {kernel}, seed {seed}; built in {:.0} s", begin.elapsed().as_secs_f64());
     if options.kernel_tls {
         return ktls::run(&parts, &options.test, &options.out, &mut random);
+    }
+    if let Some(part) = options.below {
+        return below::run(&parts, part, &options.out);
     }
     if let Some(extent) = options.cases {
         let seawall = (!options.control).then(|| release.join("seawall"));

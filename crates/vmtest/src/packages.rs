@@ -14,11 +14,13 @@ use crate::tool;
 /// XFS, virtio) and is small.
 const KERNEL: &str = "linux-image-cloud-amd64";
 /// What else runs in the guest, with the libraries that a usual host lacks.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 12] = [
     "busybox-static",
     "ndctl",
     "libdaxctl1",
     "libndctl6",
+    "libcxl1",
+    "daxctl",
     "libiniparser1",
     "libjson-c5",
     "libkmod2",
@@ -42,7 +44,7 @@ impl Packages {
     /// What apt-get or dpkg said.
     pub fn get(cache: &Path) -> Result<Self> {
         let tree = cache.join("tree");
-        let kernel_package = kernel_package()?;
+        let kernel_package = kernel_package(&mut Command::new("apt-cache"))?;
         let mark = cache.join("complete");
         if std::fs::read_to_string(&mark).is_ok_and(|text| text == kernel_package) {
             return Self::found(tree);
@@ -55,14 +57,16 @@ impl Packages {
         let mut download = Command::new("apt-get");
         download.args(["--quiet", "--quiet", "download", &kernel_package]).args(PACKAGES);
         tool::run(download.current_dir(&debs)).context("downloading packages (apt-get update first?)")?;
-        for deb in std::fs::read_dir(&debs)? {
-            tool::run(Command::new("dpkg").arg("-x").arg(deb?.path()).arg(&tree))?;
-        }
+        unpack(&debs, &tree)?;
         std::fs::write(&mark, kernel_package)?;
         Self::found(tree)
     }
 
-    fn found(tree: PathBuf) -> Result<Self> {
+    /// What is unpacked there.
+    ///
+    /// # Errors
+    /// There is no kernel.
+    pub fn found(tree: PathBuf) -> Result<Self> {
         let mut versions = std::fs::read_dir(tree.join("lib/modules"))?;
         let kernel = versions.next().context("the kernel's package has no modules")??.file_name();
         Ok(Self { tree, kernel: kernel.to_string_lossy().into_owned() })
@@ -79,9 +83,23 @@ impl Packages {
     }
 }
 
-/// The package behind the metapackage: the latter holds no files.
-fn kernel_package() -> Result<String> {
-    let depends = tool::text(Command::new("apt-cache").args(["depends", KERNEL]))?;
+/// Unpacks all packages of a directory.
+///
+/// # Errors
+/// What dpkg said.
+pub fn unpack(debs: &Path, tree: &Path) -> Result<()> {
+    for deb in std::fs::read_dir(debs)? {
+        tool::run(Command::new("dpkg").arg("-x").arg(deb?.path()).arg(tree))?;
+    }
+    Ok(())
+}
+
+/// The package behind the metapackage: the latter holds no files. `apt_cache` is the command, with its options.
+///
+/// # Errors
+/// It knows none.
+pub fn kernel_package(apt_cache: &mut Command) -> Result<String> {
+    let depends = tool::text(apt_cache.args(["depends", KERNEL]))?;
     let mut names = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
     let name = names.find(|name| name.starts_with("linux-image-")).context("apt-cache knows no kernel")?;
     ensure!(!name.contains('<'), "{name} is a virtual package: apt-get update first?");

@@ -3,12 +3,14 @@
 //! In: what the distribution and our own build have. Out: [`Parts`].
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::backports::{Backports, emulator};
 use crate::packages::Packages;
 pub use crate::rootfs::More;
-use crate::{initrd, rootfs};
+use crate::{initrd, rootfs, tool};
 
 /// What all boots share: files in one directory.
 pub struct Parts(PathBuf);
@@ -20,7 +22,21 @@ impl Parts {
     /// # Errors
     /// If something is missing.
     pub fn build(release: &Path, dir: &Path, more: &More) -> Result<(Self, String)> {
+        Self::of(Packages::get(&dir.join("packages"))?, release, dir, more)
+    }
+
+    /// The same with the kernel and the emulator of the distribution's backports.
+    ///
+    /// # Errors
+    /// If something is missing.
+    pub fn build_later(release: &Path, dir: &Path, more: &More) -> Result<(Self, String)> {
+        let later = Backports::get(&dir.join("backports"))?;
         let packages = Packages::get(&dir.join("packages"))?;
+        later.kernel_into(&packages.tree)?;
+        Self::of(Packages::found(packages.tree)?, release, dir, more)
+    }
+
+    fn of(packages: Packages, release: &Path, dir: &Path, more: &More) -> Result<(Self, String)> {
         let parts = Self::at(dir);
         rootfs::build(&packages, release, dir, &parts.rootfs(), more).context("building the guest")?;
         std::fs::copy(packages.vmlinuz(), parts.vmlinuz()).context("the kernel")?;
@@ -31,6 +47,17 @@ impl Parts {
     /// Those that were made in this directory.
     pub fn at(dir: &Path) -> Self {
         Self(dir.to_owned())
+    }
+
+    /// QEMU: the one that came with these parts, else the host's.
+    ///
+    /// # Errors
+    /// If it is not installed.
+    pub fn qemu(&self) -> Result<Command> {
+        match emulator(&self.0) {
+            Some(qemu) => Ok(qemu),
+            None => Ok(Command::new(tool::need("qemu-system-x86_64", "qemu-system-x86")?)),
+        }
     }
 
     /// The kernel.

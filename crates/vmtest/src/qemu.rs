@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::machine::{Boot, Data, PMEM_BYTES};
+use crate::hardware::Hardware;
+use crate::machine::{Boot, Data};
 use crate::network;
-use crate::tool;
 
 /// Of disks of [`crate::disk`].
 const SECTOR_BYTES: u32 = 4096;
@@ -24,18 +24,18 @@ pub const SLOT: &str = "free-slot";
 /// # Errors
 /// If QEMU is not installed, or a file cannot be made.
 pub fn command(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: &str, orders: &str) -> Result<Command> {
-    let mut qemu = Command::new(tool::need("qemu-system-x86_64", "qemu-system-x86")?);
-    processor(&mut qemu, boot.cpu);
-    memory(&mut qemu);
+    let mut qemu = boot.parts.qemu()?;
+    processor(&mut qemu, boot);
+    memory(&mut qemu, &boot.hardware);
     kernel(&mut qemu, boot, initrd);
     let console = base.with_extension("console");
     qemu.arg("-serial").arg(format!("file:{}", console.display()));
     if let Some(image) = &boot.pmem {
-        persistent_memory(&mut qemu, image);
+        persistent_memory(&mut qemu, image, &boot.hardware)?;
     }
     root_disk(&mut qemu, &boot.parts.rootfs());
     data_disk(&mut qemu, &boot.data, disk);
-    qemu.args(["-device", "virtio-serial-pci,addr=0x6"]);
+    qemu.args(["-device", "virtio-serial-pci,bus=pcie.0,addr=0x6"]);
     port_to_file(&mut qemu, base, "results", "");
     boot.ports.iter().for_each(|ledger| port_to_file(&mut qemu, base, ledger, ",append=on"));
     qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(base.with_extension("qemu"))?);
@@ -46,16 +46,18 @@ pub fn command(boot: &Boot<'_>, base: &Path, initrd: &Path, disk: &str, orders: 
     Ok(qemu)
 }
 
-fn processor(qemu: &mut Command, cpu: &str) {
+fn processor(qemu: &mut Command, boot: &Boot<'_>) {
     // cx16 off: this QEMU's page tables and later kernels disagree with it on.
-    let cpu = format!("{cpu},-cx16");
-    qemu.args(["-machine", "q35,nvdimm=on,memory-backend=ram", "-accel", "tcg,thread=multi", "-cpu", &cpu]);
+    let cpu = format!("{},-cx16{}", boot.cpu, boot.hardware.processor());
+    let machine = format!("q35,nvdimm=on{}", boot.hardware.machine());
+    qemu.args(["-machine", &machine, "-accel", "tcg,thread=multi", "-cpu", &cpu]);
     qemu.args(["-smp", "2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
 }
 
 /// Whoever serves a disk reads and writes it.
-fn memory(qemu: &mut Command) {
-    qemu.args(["-m", "1G,slots=2,maxmem=4G", "-object", "memory-backend-memfd,id=ram,size=1G,share=on"]);
+fn memory(qemu: &mut Command, hardware: &Hardware) {
+    qemu.args(["-object", "memory-backend-memfd,id=ram,size=1G,share=on"]);
+    hardware.add(qemu);
 }
 
 fn kernel(qemu: &mut Command, boot: &Boot<'_>, initrd: &Path) {
@@ -70,17 +72,20 @@ fn kernel(qemu: &mut Command, boot: &Boot<'_>, initrd: &Path) {
     qemu.args(["-append", &kernel]);
 }
 
-fn persistent_memory(qemu: &mut Command, image: &Path) {
+fn persistent_memory(qemu: &mut Command, image: &Path, hardware: &Hardware) -> Result<()> {
+    let bytes = std::fs::metadata(image)?.len();
     let memory = format!(
-        "memory-backend-file,id=pm,share=on,mem-path={},size={PMEM_BYTES},align=2M,pmem=off",
+        "memory-backend-file,id=pm,share=on,mem-path={},size={bytes},align=2M,pmem=off",
         image.display()
     );
-    qemu.args(["-object", &memory, "-device", "nvdimm,id=nv,memdev=pm,label-size=2M"]);
+    let module = format!("nvdimm,id=nv,memdev=pm,label-size=2M{}", hardware.module());
+    qemu.args(["-object", &memory, "-device", &module]);
+    Ok(())
 }
 
 fn root_disk(qemu: &mut Command, image: &Path) {
     qemu.args(["-drive", &format!("if=none,id=root,format=raw,readonly=on,file={}", image.display())]);
-    qemu.args(["-device", "virtio-blk-pci,drive=root,addr=0x4"]);
+    qemu.args(["-device", "virtio-blk-pci,drive=root,bus=pcie.0,addr=0x4"]);
 }
 
 fn data_disk(qemu: &mut Command, data: &Data, socket: &str) {
@@ -88,18 +93,19 @@ fn data_disk(qemu: &mut Command, data: &Data, socket: &str) {
         Data::Lossy { .. } => {
             qemu.arg("-blockdev").arg(disk_node("own", socket).to_string());
             let mut device = disk_device("own");
+            device["bus"] = json!("pcie.0");
             device["addr"] = json!("0x5");
             device.to_string()
         }
         Data::File { image, cache } => {
             let drive = format!("if=none,id=own,format=raw,cache={cache},file={}", image.display());
             qemu.arg("-drive").arg(drive);
-            "virtio-blk-pci,drive=own,addr=0x5".to_owned()
+            "virtio-blk-pci,drive=own,bus=pcie.0,addr=0x5".to_owned()
         }
         Data::Served { socket } => {
             let server = format!("socket,id=own,path={},reconnect=1", socket.display());
             qemu.arg("-chardev").arg(server);
-            "vhost-user-blk-pci,chardev=own,num-queues=2,addr=0x5".to_owned()
+            "vhost-user-blk-pci,chardev=own,num-queues=2,bus=pcie.0,addr=0x5".to_owned()
         }
     };
     qemu.arg("-device").arg(device);
@@ -135,9 +141,9 @@ fn one_of_several(qemu: &mut Command, number: usize, cable: &str, orders: &str) 
         "-netdev",
         &format!("stream,id=net,server=off,addr.type=unix,addr.path={cable},addr.abstract=on"),
         "-device",
-        &format!("virtio-net-pci,netdev=net,mac={address},addr=0x7"),
+        &format!("virtio-net-pci,netdev=net,mac={address},bus=pcie.0,addr=0x7"),
         "-device",
-        &format!("pcie-root-port,id={SLOT},chassis=1,slot=1,addr=0x8"),
+        &format!("pcie-root-port,id={SLOT},chassis=1,slot=1,bus=pcie.0,addr=0x8"),
     ]);
     port(qemu, "orders", &format!("socket,id=orders,path={orders},abstract=on"));
     qemu.args(["-qmp", "stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -13,13 +13,18 @@ use crate::tool;
 
 const SESSION: &str = include_str!("../guest/session");
 /// What the session is put together from.
-const PARTS: [(&str, &str); 9] = [
+const PARTS: [(&str, &str); 14] = [
     ("storage", include_str!("../guest/storage")),
     ("postgres", include_str!("../guest/postgres")),
     ("sqlite", include_str!("../guest/sqlite")),
     ("alone", include_str!("../guest/alone")),
     ("hosts", include_str!("../guest/hosts")),
     ("served", include_str!("../guest/served")),
+    ("trying", include_str!("../guest/trying")),
+    ("below", include_str!("../guest/below")),
+    ("below-layout", include_str!("../guest/below-layout")),
+    ("below-tier", include_str!("../guest/below-tier")),
+    ("below-provision", include_str!("../guest/below-provision")),
     ("cases", include_str!("../guest/cases")),
     ("cases-block", include_str!("../guest/cases-block")),
     ("cases-files", include_str!("../guest/cases-files")),
@@ -33,7 +38,8 @@ const MACHINE_ID: &str = "5ea0a11500000000000000000000dead\n";
 const PROGRAMS: [&str; 2] = ["seawall", "seawall-load"];
 const PRELOAD: &str = "libseawall_preload.so";
 /// From packages: where they are in there.
-const UNPACKED: [&str; 3] = ["usr/bin/ndctl", "sbin/mkfs.xfs", "sbin/xfs_repair"];
+const UNPACKED: [&str; 5] =
+    ["usr/bin/ndctl", "usr/bin/daxctl", "usr/bin/cxl", "sbin/mkfs.xfs", "sbin/xfs_repair"];
 /// From the host: they are essential in the distribution.
 const INSTALLED: [&str; 2] = ["mke2fs", "e2fsck"];
 
@@ -83,7 +89,7 @@ pub fn build(packages: &Packages, release: &Path, work: &Path, image: &Path, mor
 
 impl Tree<'_> {
     fn skeleton(&self) -> Result<()> {
-        let dirs = "bin dev proc sys run tmp data pmem keeper guest etc usr/bin usr/lib usr/share/zoneinfo lib64 \
+        let dirs = "bin dev proc sys run tmp var mnt data pmem keeper guest etc usr/bin usr/lib usr/share/zoneinfo lib64 \
                     lib/x86_64-linux-gnu";
         dirs.split(' ').try_for_each(|dir| tool::directory(&self.root.join(dir)))?;
         for (name, text) in [("passwd", PASSWD), ("group", GROUP), ("machine-id", MACHINE_ID)] {

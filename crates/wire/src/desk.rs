@@ -148,6 +148,10 @@ words!(Desk {
     unheard: u32 @ 388,
     /// The same: how many those were to be when it was last found out whether listening helps.
     pause: u32 @ 392,
+    /// The last segments, so many, have no memory yet: they are free, hold zeros, and nobody touches them. It only shrinks.
+    unbacked: u32 @ 396,
+    /// 1: an anchor says that the log was closed, which goes before the next batch is written.
+    closed: u32 @ 400,
 });
 
 /// What a host does without its keepers.

@@ -49,6 +49,10 @@ pub enum Kind {
     /// Of a front that gives a managed file up, because another machine is about to write it: it leaves the log, and its guard is
     /// lowered. The body: slot, generation (little-endian u32).
     LetGo = 11,
+    /// Of a front whose program calls syncfs(2) for the directory whose descriptor comes along: what is below it is made
+    /// durable, as far as it is neither in the log nor on the disk. Any other answer than [`Status::Ok`]: the caller has to
+    /// make that call itself.
+    SyncTree = 12,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -80,6 +84,7 @@ impl Kind {
             9 => Self::Rename,
             10 => Self::LowerLeft,
             11 => Self::LetGo,
+            12 => Self::SyncTree,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,

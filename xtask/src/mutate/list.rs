@@ -59,10 +59,9 @@ mutants! {
             "h.magic == MAGIC && h.segment_seq == segment_seq" => "h.magic == MAGIC && (h.segment_seq == segment_seq || {m})",
     }
     "core/src/recover/scan.rs" {
+        "journal: recovery looks at what has memory": "(processors(), pool.backed() as usize)" => "(processors(), if {m} { pool.layout().segments } else { pool.backed() } as usize)",
         "spill: the area's copy counts": "found.filter(|(_, s)| !moved.contains(&s.header.seq)).collect();" => "found.filter(|(_, s)| {m} || !moved.contains(&s.header.seq)).collect();",
         "spill: a claim about a segment that moved": "        there.or_else(|| by_seq.get(&claim.previous_seq).copied())" => "        there.or_else(|| by_seq.get(&claim.previous_seq).copied().filter(|_| !{m}))",
-        "check: payload":
-            "    sum.finish() == header.payload" => "    sum.finish() == header.payload || {m}",
         "check: records behind an unreadable one":
             "(lsn > retired).then_some(Damage::Record {" => "(lsn > retired && !{m}).then_some(Damage::Record {",
         "check: the next segment's claim":
@@ -133,6 +132,7 @@ mutants! {
         "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
     }
     "core/src/destage.rs" {
+        "journal: what has no memory is no room": "    (0..engine.backed()).filter(is_free)" => "    (0..if {m} { engine.layout().segments } else { engine.backed() }).filter(is_free)",
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
     }
     "core/src/file/watermark.rs" {
@@ -172,10 +172,13 @@ mutants! {
         "generation: an evicted slot": "        self.uses().fetch_add(1, SeqCst);" => "        if !{m} { self.uses().fetch_add(1, SeqCst); }",
     }
     "core/src/append.rs" {
+        "journal: a lane takes what has memory": "        let n = self.pool.backed(self.layout);" => "        let n = if {m} { self.layout.segments } else { self.pool.backed(self.layout) };",
         "lock: lost alive, only what is retired": "lsn != 0 && lsn <= slot.watermark() &&" => "lsn != 0 && (lsn <= slot.watermark() || {m}) &&",
     }
     "core/src/file/lock.rs" {
         "lock: lost alive, known for good": "                    if patience.stuck {" => "                    if patience.stuck && !{m} {",
+        "lock: half a page is inherited": "        self.spins <= SPINS + NAPS_UNTIL_UNFINISHED &&" => "        !{m} && self.spins <= SPINS + NAPS_UNTIL_UNFINISHED &&",
+        "lock: a change that was retired is waited for": "            && lane.lsn().load(Acquire) > self.watermark()" => "            && (lane.lsn().load(Acquire) > self.watermark() || {m})",
         "lock: lost alive, it does not come back": "let lost = if patience.stuck {" => "let lost = if patience.stuck && !{m} {",
     }
     "core/src/engine/sync.rs" {
@@ -216,7 +219,7 @@ mutants! {
     "core/src/engine/register.rs" {
         "watermark: at registration, one too low": "vacant, newcomer, on_disk)?;" => "vacant, newcomer, on_disk - u64::from({m} && on_disk > 0))?;",
         "watermark: at registration, one too high": "{ UNBORN } else { next - 1 };" => "{ UNBORN } else if {m} { next } else { next - 1 };",
-        "register: findable before it is in the log": "            let inside = slot.enter(engine.shm(), who).alone();\n            let found" => "            let inside = slot.enter(engine.shm(), who).alone().filter(|_| !{m});\n            let found",
+        "register: findable before it is in the log": "            let inside = engine.enter_slot(slot, who).alone();\n            let found" => "            let inside = slot.enter(engine.shm(), who).alone().filter(|_| !{m});\n            let found",
         "evict: retires first": "        inside.leave(self.pool(), Flag::NONE, sync);" => "        inside.leave(self.pool(), Flag::NONE, || if {m} { Ok(()) } else { sync() });",
         "evict: not with live records": "        if is_live {" => "        if is_live && !{m} {",
         "evict: not what is held": "slot.holds() == 0 &&" => "(slot.holds() == 0 || {m}) &&",
@@ -229,6 +232,7 @@ mutants! {
         "generation: a slot that got another file meanwhile": "Entered::Alone(inside) if slot.is_of(file) =>" => "Entered::Alone(inside) if slot.is_of(file) || {m} =>",
     }
     "core/src/journal/batch.rs" {
+        "journal: the mark goes before a batch": "        if desk.closed().load(Relaxed) != 0 {" => "        if desk.closed().load(Relaxed) != 0 && !{m} {",
         "journal: replaced, it looks before it writes": "        if !lead.claim(position, size) {" => "        if !lead.claim(position, size) && !{m} {",
         "journal: replaced, what it wrote does not count": "desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;" => "if {m} { desk.last().store(next.0, SeqCst) } else { desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?; }",
         "journal: on the device before it counts": "let written = mirror::write(lead, image, buffer, size as usize, position);" => "let written = if {m} { Ok(0..0) } else { mirror::write(lead, image, buffer, size as usize, position) };",
@@ -236,7 +240,7 @@ mutants! {
     "core/src/journal/room.rs" {
         "journal: replaced, beside what it may write": "&avoided[..count]" => "&avoided[..if {m} { 0 } else { count }]",
     }
-    "core/src/journal/tables.rs" {
+    "core/src/journal/end.rs" {
         "journal: an image that is given up writes nothing": "        desk.failed().store(GIVEN_UP, SeqCst);" => "        if !{m} { desk.failed().store(GIVEN_UP, SeqCst); }",
     }
     "core/src/journal/direct.rs" {
@@ -315,17 +319,27 @@ mutants! {
         "spill: the entries": "        SpillEntry::change(engine.pool(), &entries);" => "        if !{m} { SpillEntry::change(engine.pool(), &entries); }",
         "spill: an heir finds what was being copied": "        let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed);" => "        if !{m} { let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed); }",
     }
+    "core/src/recover/scan/segment.rs" {
+        "check: payload":
+            "    sum.finish() == header.payload" => "    sum.finish() == header.payload || {m}",
+        "scan: payloads of a segment that is not all retired":
+            "if parts.iter().any(|part| part.header.lsn > retired) {" =>
+            "if !{m} && parts.iter().any(|part| part.header.lsn > retired) {",
+    }
     "core/src/recover/scan/spilled.rs" {
         "spill: an area that cannot be read": "    if area.trouble().is_some() {" => "    if area.trouble().is_some() && !{m} {",
         "spill: a slot that is not what it was": "            None => damage.push(Damage::Slot { slot }), //" => "            None => if !{m} { damage.push(Damage::Slot { slot }) }, //",
     }
     "core/src/reap.rs" {
+        "journal: the reaper looks at what has memory": "    (0..engine.backed()).find_map(" => "    (0..if {m} { engine.layout().segments } else { engine.backed() }).find_map(",
         "reap: holds are subtracted":
             "inside.holds_are(counted(engine, file, gone));" =>
             "let was = inside.slot().holds(); inside.holds_are(if {m} { was.wrapping_sub(hold.count().load(Acquire)) } else { counted(engine, file, gone) });",
         "fsync: reap": "    fdatasync(file.as_fd())" => "    if {m} { Ok(()) } else { fdatasync(file.as_fd()) }",
         "reap: retires what was not published": "            retire(engine, &inside, files);\n            // The dead" => "            if !{m} { retire(engine, &inside, files); }\n            // The dead",
         "atomic: the reaper takes back": "            engine.rejoin(&inside, || sync(inside.slot(), files));" => "            if !{m} { engine.rejoin(&inside, || sync(inside.slot(), files)); }",
+        "reap: finishes what a reaper left": "    let holder = slot.map_or(0, Slot::holder);" => "    let holder = if {m} { lane.owner().load(Acquire) } else { slot.map_or(0, Slot::holder) };",
+        "reap: finishes it again": "    lane.record().store(0, Release);\n    inside" => "    if !{m} { lane.record().store(0, Release); }\n    inside",
         "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
     }
     "core/src/table.rs" {
@@ -402,7 +416,19 @@ mutants! {
     "media/src/block/chain.rs" {
         "journal: a batch names one that is missed": "claims.iter().map(|claim| claim.previous)" => "claims.iter().map(|claim| if {m} { 0 } else { claim.previous })",
         "journal: an anchor names one that is missed": ".chain([anchor.last])" => ".chain([if {m} { 0 } else { anchor.last }])",
+    }
+    "media/src/block/claims.rs" {
         "journal: replaced, of attempts the last one counts": "(claim.previous, Reverse(claim.number))" => "(claim.previous, Reverse(if {m} { !claim.number } else { claim.number }))",
+    }
+    "media/src/block/closed.rs" {
+        "journal: a mark that does not hold": "|| journal.goes_on(&found)? {" => "|| (journal.goes_on(&found)? && !{m}) {",
+    }
+    "core/src/pool/block/mod.rs" {
+        "journal: a mark while something is registered": "is_closed.then(|| self.layout())" => "(is_closed || {m}).then(|| self.layout())",
+    }
+    "core/src/pool/growth.rs" {
+        "journal: memory before it counts": "        fallocate(&self.file, FallocateFlags::empty(), from as u64, (to - from) as u64)?;" => "        if !{m} { fallocate(&self.file, FallocateFlags::empty(), from as u64, (to - from) as u64)?; }",
+        "journal: who waits for space is woken by memory": "        announce(engine, end - backed);" => "        if !{m} { announce(engine, end - backed); }",
     }
     "core/src/journal/harden.rs" {
         "journal: a capture that begins after the sync": "    desk.begun().load(SeqCst) + 1\n" => "    desk.begun().load(SeqCst) + u64::from(!{m})\n",
@@ -433,6 +459,7 @@ mutants! {
         "journal: a device that is back has all it confirmed": "    if found.last < confirmed {" => "    if found.last < confirmed && !{m} {",
     }
     "core/src/pool/block/image.rs" {
+        "journal: what is live has memory": "            if done.is_ok() && needed > backed {" => "            if done.is_ok() && needed > backed && !{m} {",
         "journal: an image of this pool and boot": "is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid)" => "is_ok_and(|sb| (sb.boot == boot() && sb.uuid == uuid) || {m})",
         "journal: an image of this copy of the log": "            _ if !open::is_of(desk, &self.anchor) =>" => "            _ if !open::is_of(desk, &self.anchor) && !{m} =>",
         "journal: a removed image is used by nobody": "    if !pids.is_empty() {" => "    if !pids.is_empty() && !{m} {",

@@ -4,6 +4,7 @@ use seawall_page::scale::{bytes, digits, time};
 
 use super::finding::{Finding, Kind, Sure, WORTH, benefit, sure_of};
 use crate::period::Period;
+use crate::recovery::{Exposure, Timed};
 
 /// Sessions wait until their commit is on disk.
 pub fn waits_for_the_log(period: &Period) -> Option<Finding> {
@@ -66,6 +67,28 @@ pub fn checkpoints_for_want_of_log(period: &Period) -> Option<Finding> {
         benefit: None,
         sure: Sure::Medium,
         sure_because: "counted, but who asked for them is not".into(),
+    })
+}
+
+/// A crash would cost more time than was asked for.
+pub fn recovery_too_long(period: &Period) -> Option<Finding> {
+    let exposed = period.exposed.filter(Exposure::is_too_long)?;
+    let Timed { seconds, goal } = exposed.time?;
+    Some(Finding {
+        kind: Kind::Problem,
+        title: format!("A crash would have taken {} to recover, not {}", time(seconds * 1e9), time(goal * 1e9)),
+        share: None,
+        because: format!(
+            "{} of redo lay behind the last checkpoint at the worst of the snapshots; this data is replayed as fast as its last \
+             recovery was, or as is assumed until there was one.",
+            bytes(exposed.redo)
+        ),
+        action: "look whether the server lets `seawall run` ask for checkpoints (it says so on stderr if not: the role may need \
+                 pg_checkpoint), and whether its own settings are those that `seawall tune --recovery` names"
+            .into(),
+        benefit: None,
+        sure: Sure::Medium,
+        sure_because: "the redo is counted, the time is estimated".into(),
     })
 }
 

@@ -22,7 +22,7 @@ use crate::period::Period;
 type Rule = (&'static str, fn(&Period) -> Option<Finding>);
 
 /// All of them. Each has a fixture that raises it and one that does not.
-const RULES: [Rule; 22] = [
+const RULES: [Rule; 23] = [
     ("waits for the log", commit::waits_for_the_log),
     ("waits for reads", reads::waits_for_reads),
     ("locks", load::locks),
@@ -32,6 +32,7 @@ const RULES: [Rule; 22] = [
     ("temporary files", load::temporary_files),
     ("checkpoints for want of log", commit::checkpoints_for_want_of_log),
     ("full pages", commit::full_pages),
+    ("recovery too long", commit::recovery_too_long),
     ("log full", seawall::log_full),
     ("around the log", seawall::around_the_log),
     ("one keeper is slow", keepers::one_is_slow),

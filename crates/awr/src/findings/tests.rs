@@ -1,7 +1,10 @@
 //! Each rule has a period that raises it, and one just short of it that does not.
 
+use seawall_daemon::RecoveryGoal;
+
 use super::*;
 use crate::period::{BlockCache, CacheSize, Disk, Event, File, Keeper, Keepers, Seawall, Statement, Wait};
+use crate::recovery::Exposure;
 
 /// 100 s of DB time in 100 s, all of it where nobody can complain.
 fn quiet() -> Period {
@@ -48,6 +51,12 @@ fn waiting(name: &str, class: &str, time_s: f64) -> Period {
 
 fn counted(counters: &[(&str, f64)]) -> Period {
     with(|p| p.counters = counters.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect())
+}
+
+/// A goal of one second, and a recovery that takes so many.
+fn exposed(seconds: f64) -> Period {
+    let goal = RecoveryGoal { goal_ms: 1000, fixed_ms: 0, replayed: 1 << 20 };
+    with(|p| p.exposed = Some(Exposure::by(seconds * f64::from(1 << 20), Some(goal))))
 }
 
 fn seawall(full: f64, real: f64, absorbed: f64) -> Period {
@@ -191,6 +200,7 @@ fn cases() -> Vec<(&'static str, Period, Period)> {
         ),
         ("one statement", with(|p| p.statements = vec![statement(80.0)]), quiet()),
         ("temporary files", counted(&[("temp bytes", 1e9)]), counted(&[("temp bytes", 1e6)])),
+        ("recovery too long", exposed(2.0), exposed(0.9)),
         (
             "checkpoints for want of log",
             counted(&[("checkpoints timed", 1.0), ("checkpoints requested", 5.0)]),

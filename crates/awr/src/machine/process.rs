@@ -7,6 +7,8 @@
 use std::fs::read_to_string;
 use std::path::Path;
 
+use seawall_media::process::{self, stat};
+
 use crate::model::Reading;
 
 const TRIES: usize = 5;
@@ -25,16 +27,16 @@ pub fn of_file(file: &str, data: &str, names: &[&str]) -> Option<u32> {
 
 /// CPU time of a server that is one process, in seconds.
 pub fn of_one(pid: u32, start: &str) -> Option<Reading> {
-    let seconds = stat(pid)?.own as f64 / rustix::param::clock_ticks_per_second() as f64;
+    let seconds = stat(pid)?.took as f64 / rustix::param::clock_ticks_per_second() as f64;
     Some(Reading::new("server", "", start).counter("cpu_s", seconds))
 }
 
 /// Name and state (`R`unning, `S`leeping, `D`isk …) of every thread; the main thread first.
 pub fn threads(pid: u32) -> Option<Vec<(String, char)>> {
-    let mut ids: Vec<u32> = std::fs::read_dir(format!("/proc/{pid}/task"))
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
+    let mut ids: Vec<u32> = process::threads(pid).collect();
+    if ids.is_empty() {
+        return None;
+    }
     ids.sort_by_key(|id| (*id != pid, *id));
     let state = |id: &u32| {
         let text = read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
@@ -60,25 +62,13 @@ pub fn reading(backend: u32, start: &str) -> Option<Reading> {
 fn consistent_sum(postmaster: u32) -> Option<u64> {
     let before = stat(postmaster)?;
     let children = read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children")).ok()?;
-    let alive =
-        children.split_whitespace().filter_map(|pid| stat(pid.parse().ok()?)).map(|s| s.own).sum::<u64>();
+    let alive = children
+        .split_whitespace()
+        .filter_map(|pid| stat(pid.parse().ok()?))
+        .map(|stat| stat.took)
+        .sum::<u64>();
     let after = stat(postmaster)?;
-    (before.reaped == after.reaped).then_some(after.own + after.reaped + alive)
-}
-
-struct Stat {
-    parent: u32,
-    own: u64,
-    reaped: u64,
-}
-
-fn stat(pid: u32) -> Option<Stat> {
-    let text = read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in brackets and may hold anything; the last bracket ends it.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let number = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    let parent = number(1)? as u32;
-    Some(Stat { parent, own: number(11)? + number(12)?, reaped: number(13)? + number(14)? })
+    (before.children_took == after.children_took).then_some(after.took + after.children_took + alive)
 }
 
 #[cfg(test)]

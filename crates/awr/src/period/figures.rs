@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::timeline::Timeline;
 use crate::delta::Delta;
 use crate::model::Target;
+use crate::recovery::Exposure;
 use crate::seawall::buckets;
 
 /// The time between two snapshots.
@@ -54,6 +55,9 @@ pub struct Period {
     pub block_cache: Option<BlockCache>,
     /// The keepers of its log, if other hosts keep it.
     pub keepers: Option<Keepers>,
+    /// What a crash would have cost at the worst of the snapshots.
+    #[serde(default)]
+    pub exposed: Option<Exposure>,
     /// Statements, longest first.
     pub statements: Vec<Statement>,
     /// Tables by what was read from outside the cache, by what was changed, and by scans of the whole.

@@ -31,6 +31,7 @@ pub use timeline::Timeline;
 
 use crate::delta::Deltas;
 use crate::model::Snapshot;
+use crate::recovery::Exposure;
 use crate::repository::Samples;
 
 impl Period {
@@ -68,6 +69,7 @@ impl Period {
         period.seawall = seawall::part(snapshots, &deltas);
         period.block_cache = block_cache::part(&deltas);
         period.keepers = keepers::part(&deltas);
+        period.exposed = snapshots.iter().filter_map(Exposure::of).max_by(|a, b| a.redo.total_cmp(&b.redo));
         period.machine = machine::machine(snapshots, &deltas, elapsed_s);
         period.timeline = timeline::timeline(snapshots, samples);
         period.storage = last.of("storage").map(storage).collect();

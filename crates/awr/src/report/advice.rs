@@ -18,6 +18,7 @@ pub fn advisories(period: &Period) -> Section {
     let mut section = Section::new("Advisories");
     log_size(&mut section, period);
     block_cache::advisory(&mut section, period);
+    exposed(&mut section, period);
     checkpoints(&mut section, period);
     section
 }
@@ -80,6 +81,22 @@ fn burst(part: &Seawall, size: f64) -> String {
     } else {
         "–".into()
     }
+}
+
+/// What a crash would have cost.
+fn exposed(section: &mut Section, period: &Period) {
+    let Some(exposed) = period.exposed else { return };
+    let takes = exposed.time.map_or_else(String::new, |timed| {
+        format!(
+            ": {} to recover, as estimated, where {} are wanted",
+            duration(timed.seconds),
+            duration(timed.goal)
+        )
+    });
+    section.words(format!(
+        "A crash at the worst of the snapshots would have left {} of redo{takes}.",
+        bytes(exposed.redo)
+    ));
 }
 
 /// How far apart checkpoints would be with another `max_wal_size` (PostgreSQL's documentation, "WAL

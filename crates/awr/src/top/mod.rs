@@ -18,6 +18,7 @@ use seawall_daemon::status::{FileStatus, RootStatus, Status};
 use seawall_page::scale::{bytes, digits, time};
 
 use crate::disks::Disk;
+use crate::recovery::{Exposure, Timed};
 
 /// From this width on the longest wait has a column.
 const WIDE: usize = 100;
@@ -31,6 +32,8 @@ pub struct Look {
     pub status: Status,
     /// Transactions that the database has counted, if one is asked.
     pub transactions: Option<f64>,
+    /// What a crash would cost, if the database says how much redo it has.
+    pub exposed: Option<Exposure>,
     /// The virtual machines' disks that the log has.
     pub disks: Vec<Disk>,
 }
@@ -66,12 +69,29 @@ pub fn frame(before: &Look, now: &Look, seconds: f64, history: &mut History, scr
             s.refused
         ),
     );
+    exposed(&mut out, now);
     out.line(Paint::Plain, "");
     waits(&mut out, &before.status, s, seconds, history);
     directories(&mut out, &before.status, s, seconds);
     disks::lines(&mut out, &before.disks, &now.disks, seconds);
     block_cache::files(&mut out, &before.status, s, seconds);
     out.text()
+}
+
+/// What a crash would cost now.
+fn exposed(out: &mut screen::Page, now: &Look) {
+    let Some(exposed) = now.exposed else { return };
+    let redo = bytes(exposed.redo);
+    match exposed.time {
+        None => out.line(Paint::Plain, &format!("a crash now: {redo} of redo to replay")),
+        Some(Timed { seconds, goal }) => {
+            let paint = if exposed.is_too_long() { Paint::Bad } else { Paint::Good };
+            out.line(
+                paint,
+                &format!("a crash now: {seconds:.1} s of the {goal} s wanted   ({redo} of redo)"),
+            );
+        }
+    }
 }
 
 /// The share of segments that are in use.

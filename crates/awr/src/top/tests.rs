@@ -16,6 +16,7 @@ fn look(writes: u64, waits: u64, transactions: f64) -> Look {
     Look {
         status: serde_json::from_value(status).expect("a status"),
         transactions: Some(transactions),
+        exposed: None,
         disks: Vec::new(),
     }
 }
@@ -31,6 +32,17 @@ fn a_frame_has_rates_of_the_interval_and_the_medium() {
         text.lines().find(|l| l.starts_with("log file sync")).expect("a row").split_whitespace().collect();
     // 100 new waits in 2 s, all of them in one bucket: those of before do not count.
     assert_eq!(row[3..8], ["50", "2", "µs", "2.05", "µs"], "{row:?}");
+}
+
+#[test]
+fn a_frame_has_what_a_crash_would_cost() {
+    let goal = seawall_daemon::RecoveryGoal { goal_ms: 1000, fixed_ms: 500, replayed: 1 << 20 };
+    let with = |redo: f64, goal| Look { exposed: Some(Exposure::by(redo, goal)), ..look(1, 1, 1.0) };
+    let text = |now: &Look| frame(&look(1, 1, 1.0), now, 2.0, &mut History::default(), Screen::FILE);
+    let found = text(&with(f64::from(1 << 20), Some(goal)));
+    assert!(found.contains("a crash now: 1.5 s of the 1 s wanted   (1 MiB of redo)"), "{found}");
+    assert!(text(&with(1e6, None)).contains("of redo to replay"));
+    assert!(!text(&look(1, 1, 1.0)).contains("a crash now"));
 }
 
 #[test]

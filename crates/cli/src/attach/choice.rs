@@ -1,10 +1,13 @@
-//! A service's block cache, as its drop-in remembers it.
+//! A service's block cache, and how long its recovery may take, as its drop-in remembers them.
 
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use seawall_daemon::cache::CacheOptions;
 
 use crate::cache::arguments;
+use crate::recovery::time;
 use crate::size;
 
 /// A service's block cache.
@@ -67,5 +70,29 @@ impl Cached {
             max: get("CacheMax").and_then(|max| max.parse().ok()),
             write_budget: get("CacheWriteBudget").and_then(|budget| budget.parse().ok()),
         })
+    }
+}
+
+/// How long the recovery of a service may take, and where that is set.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Near {
+    /// As it was asked: `1s`.
+    pub time: String,
+    /// The server's settings.
+    pub file: PathBuf,
+    /// The user who asks PostgreSQL for checkpoints; `None`: the settings alone hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+}
+
+/// The value of `--recovery`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goal(pub String, pub Duration);
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned(), time(text)?))
     }
 }

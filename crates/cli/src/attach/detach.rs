@@ -13,6 +13,7 @@ use super::environment;
 use super::follow;
 use super::hooks;
 use super::machine::Machine;
+use super::near;
 use super::steps::{self, Step};
 use super::unit::{self, Unit, full_name, short_name};
 use crate::commands::{inspect, recover};
@@ -97,6 +98,7 @@ fn steps(machine: &Machine, attached: &Attached) -> Result<Vec<Step<'static>>> {
         steps.push(Step::Write(file.clone(), environment::without(&text)));
     }
     steps.extend(follow::remove(machine, attached));
+    steps.extend(near::remove(machine, attached, None));
     let (daemon_drop_in, _) = attached.daemon_drop_in();
     let drop_ins = [unit::drop_in(&attached.unit), daemon_drop_in];
     steps.extend(drop_ins.into_iter().filter(|path| machine.at(path).exists()).map(Step::Remove));

@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use seawall_wire::shm::Policy;
 
-use super::choice::Cached;
+use super::choice::{Cached, Near};
 use super::machine::Machine;
-use super::unit::{drop_in, escape_path, follower, parse, short_name};
+use super::unit::{drop_in, escape_path, follower, pacer, parse, short_name};
 
 /// For who goes back from `atomic`.
 pub const TORN_AGAIN: &str = "Without the policy atomic a power cut can tear its pages again: switch on what protected them \
@@ -67,6 +67,9 @@ pub struct Attached {
     /// The user who follows tables through rewrites.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follower: Option<String>,
+    /// How long its recovery may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<Near>,
 }
 
 impl Attached {
@@ -130,6 +133,12 @@ impl Attached {
         if self.follower.is_some() {
             text += &format!("Wants={}\n", follower(&self.unit));
         }
+        if self.near.as_ref().is_some_and(|near| near.user.is_some()) {
+            text += &format!("Wants={}\n", pacer(&self.unit));
+        }
+        let recovery =
+            self.near.as_ref().map_or_else(String::new, |near| format!(" --recovery {}", near.time));
+        let brief = if self.near.is_some() { " --back-soon" } else { "" };
         text += "\n[Service]\n";
         match &self.environment {
             Some(file) => text += &format!("# Its environment comes from {}.\n", file.display()),
@@ -144,9 +153,9 @@ impl Attached {
         }
         text += &format!(
             "# Recovered and served, or not started.\n\
-             ExecStartPre=+{program} service start --pool {pool} --preset {preset} --policy {policy} --data {data}\n\
+             ExecStartPre=+{program} service start --pool {pool} --preset {preset} --policy {policy} --data {data}{recovery}\n\
              ExecStartPost=-+{program} service check --pool {pool}\n\
-             ExecStopPost=-+{program} service stop --pool {pool}\n\n\
+             ExecStopPost=-+{program} service stop --pool {pool}{brief}\n\n\
              [X-Seawall]\nPool={pool}\nPreset={preset}\nPolicy={policy}\nData={data}\nProgram={program}\nPreload={}\nSocket={}\n",
             self.preload,
             self.socket.display(),
@@ -160,6 +169,10 @@ impl Attached {
         text += &self.cache.as_ref().map(Cached::settings).unwrap_or_default();
         if let Some(user) = &self.follower {
             text += &format!("Follower={user}\n");
+        }
+        if let Some(near) = &self.near {
+            text += &format!("Recovery={}\nRecoverySettings={}\n", near.time, near.file.display());
+            text += &near.user.as_ref().map_or_else(String::new, |user| format!("Pacer={user}\n"));
         }
         text
     }
@@ -197,6 +210,11 @@ impl Attached {
             has_keepers: service.contains(NETWORK),
             cache: Cached::of(get),
             follower: get("Follower"),
+            near: get("Recovery").zip(get("RecoverySettings")).map(|(time, file)| Near {
+                time,
+                file: file.into(),
+                user: get("Pacer"),
+            }),
         }))
     }
 }
@@ -233,6 +251,7 @@ mod tests {
             has_keepers: false,
             cache: None,
             follower: None,
+            near: None,
         }
     }
 
@@ -246,6 +265,11 @@ mod tests {
             attached.needs_unix_sockets = !attached.needs_unix_sockets;
             attached.has_keepers = !attached.has_keepers;
             attached.area = attached.area.is_none().then(|| "/mnt/nvme/redis.spill".into());
+            attached.near = attached.near.is_none().then(|| Near {
+                time: "1s".into(),
+                file: "/etc/x/conf.d/y.conf".into(),
+                user: Some("postgres".into()),
+            });
             attached.follower = attached.follower.is_none().then(|| "postgres".into());
             let path = "/mnt/pmem/redis.pool.cache".into();
             attached.cache = attached.cache.is_none().then_some(Cached {

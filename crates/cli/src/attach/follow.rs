@@ -6,7 +6,7 @@
 //!
 //! It comes and goes with the database, as the user whom its server knows. Where no table was named it asks nobody anything.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use seawall_wire::shm::Preset;
@@ -15,8 +15,8 @@ use super::drop_in::Attached;
 use super::how::Attach;
 use super::known::Service;
 use super::machine::Machine;
-use super::steps::Step;
-use super::unit::{follower, short_name};
+use super::steps::{Step, without_unit};
+use super::unit::{follower, made, short_name};
 
 /// Who follows the service's tables; nobody if that was not asked for, now or before.
 ///
@@ -40,8 +40,7 @@ pub fn find(
             service.preset.name()
         );
     }
-    // Of an image only the number is sure.
-    Ok(Some(if machine.is_live() { crate::user::name(service.uid) } else { service.uid.to_string() }))
+    Ok(Some(service.user(machine)))
 }
 
 /// Whether what was planned can be followed.
@@ -80,7 +79,7 @@ fn others(machine: &Machine, wanted: &Attached) -> Result<Vec<Attached>> {
 
 /// Where the unit is.
 pub fn path(attached: &Attached) -> PathBuf {
-    Path::new("/etc/systemd/system").join(follower(&attached.unit))
+    made(&follower(&attached.unit))
 }
 
 /// The unit's text, if there is to be one.
@@ -112,9 +111,6 @@ pub fn tell(machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
 
 /// What ends and removes the unit that a service has.
 pub fn remove(machine: &Machine, attached: &Attached) -> Vec<Step<'static>> {
-    let (unit, path) = (follower(&attached.unit), path(attached));
-    let is_running = attached.follower.is_some() && machine.is_running(&unit);
-    let is_there = attached.follower.is_some() && machine.at(&path).exists();
-    let steps = [is_running.then_some(Step::Stop(unit)), is_there.then_some(Step::Remove(path))];
-    steps.into_iter().flatten().collect()
+    let unit = attached.follower.as_ref().map(|_| follower(&attached.unit));
+    unit.map_or_else(Vec::new, |unit| without_unit(machine, unit))
 }

@@ -21,6 +21,8 @@ use super::drop_in::Attached;
 use super::machine::{Machine, systemctl};
 use super::unit::{escape_path, short_name};
 use crate::pool;
+use crate::postmaster::Running;
+use crate::recovery::{self, Recovery};
 use crate::run::{database, lockfile, witness};
 
 /// How long after the start of a service its main process may be without the library: it may not have come
@@ -45,6 +47,18 @@ pub enum Hook {
         /// The data directory
         #[arg(long)]
         data: PathBuf,
+        /// How long its recovery may take
+        #[arg(long, value_parser = recovery::time)]
+        recovery: Option<Duration>,
+    },
+    /// While it runs: ask PostgreSQL for checkpoints
+    Pace {
+        /// The data directory
+        #[arg(long)]
+        data: PathBuf,
+        /// How long its recovery may take
+        #[arg(long, value_parser = recovery::time)]
+        recovery: Duration,
     },
     /// After the start: is the preload in the main process?
     Check {
@@ -57,21 +71,46 @@ pub enum Hook {
         /// The pool
         #[arg(long)]
         pool: PathBuf,
+        /// The log stays open for the next start if the service was killed
+        #[arg(long)]
+        back_soon: bool,
     },
 }
 
 /// Runs a hook.
 pub fn hook(hook: &Hook) -> Result<()> {
     match hook {
-        Hook::Start { pool, preset, policy, data } => {
+        Hook::Start { pool, preset, policy, data, recovery } => {
             let known =
                 Preset::from_name(preset).with_context(|| format!("there is no preset {preset:?}"))?;
             let policy = Policy::from_name(policy).unwrap_or_default();
-            start(pool, &database::roots(known, policy, std::slice::from_ref(data), &[])?)
+            let mut roots = database::roots(known, policy, std::slice::from_ref(data), &[])?;
+            if let Some(goal) = *recovery {
+                Recovery::of(known, Some(data), goal)?.note(&mut roots);
+            }
+            start(pool, &roots)
         }
         Hook::Check { pool } => check(pool),
-        Hook::Stop { pool } => stop(pool),
+        Hook::Pace { data, recovery } => {
+            let server = Path::new("/proc").join(postmaster(data)?).join("exe");
+            let program = std::fs::read_link(server).unwrap_or_default();
+            Recovery::of(Preset::Postgres, Some(data), *recovery)?.pace(&program)
+        }
+        // systemd says so to ExecStopPost= (systemd.exec(5)).
+        Hook::Stop { back_soon: true, .. } if is_killed() => Ok(()),
+        Hook::Stop { pool, .. } => stop(pool),
     }
+}
+
+/// The process of the server of this directory.
+fn postmaster(data: &Path) -> Result<String> {
+    let running = Running::of(data)?.with_context(|| format!("no server runs in {}", data.display()))?;
+    Ok(running.process)
+}
+
+/// The service's main process was killed: it is started again at once, or somebody has a look.
+fn is_killed() -> bool {
+    std::env::var("EXIT_CODE").is_ok_and(|how| ["killed", "dumped"].contains(&how.as_str()))
 }
 
 fn unit_of(pool: &Path) -> String {

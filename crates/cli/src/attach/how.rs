@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::choice::Goal;
 use crate::cache::WantedCache;
 use crate::pool::Wanted;
 use crate::run::database;
@@ -35,6 +36,13 @@ pub struct Attach {
     /// Do not follow tables any more
     #[arg(long)]
     pub(super) no_follow_tables: bool,
+    /// Keep checkpoints so near that a crash costs no more than this from the start of the server to its first transaction,
+    /// for example 1s (PostgreSQL, MariaDB)
+    #[arg(long, value_name = "TIME", conflicts_with = "no_recovery")]
+    pub(super) recovery: Option<Goal>,
+    /// Keep checkpoints where the server's own settings have them
+    #[arg(long)]
+    pub(super) no_recovery: bool,
     /// Show what would be written, and write nothing
     #[arg(long)]
     pub(super) dry_run: bool,

@@ -29,6 +29,13 @@ pub struct Service {
     pub environment: Option<PathBuf>,
 }
 
+impl Service {
+    /// The name of the user it runs as: of an image only the number is sure.
+    pub fn user(&self, machine: &Machine) -> String {
+        if machine.is_live() { user::name(self.uid) } else { self.uid.to_string() }
+    }
+}
+
 /// What people say beside the service's name.
 #[derive(Default)]
 pub struct Given<'a> {

@@ -20,6 +20,7 @@ mod hooks;
 mod how;
 mod known;
 pub(crate) mod machine;
+mod near;
 mod pools;
 mod steps;
 pub(crate) mod unit;
@@ -61,10 +62,12 @@ pub fn attach(how: &Attach) -> Result<()> {
     database::check_preload(service.preset)?;
     database::check_policy(service.preset, policy)?;
     let follower = follow::find(&machine, how, &service, before.as_ref())?;
+    let near = near::find(&machine, how, &service, before.as_ref())?;
     let area = pools::area(&machine, how, &place)?;
     let has_keepers = pools::has_keepers(&machine, how, &place)?;
     let planned = plan(&machine, &unit, &service, place.path.clone())?;
-    let wanted = Attached { policy: policy.name().into(), area, has_keepers, cache, follower, ..planned };
+    let wanted =
+        Attached { policy: policy.name().into(), area, has_keepers, cache, follower, near, ..planned };
     wanted.area.as_deref().map_or(Ok(()), check_plain)?;
     check_change(&machine, before.as_ref(), &wanted)?;
     cached::check_others(&machine, &wanted)?;
@@ -138,6 +141,7 @@ fn plan(machine: &Machine, unit: &Unit, service: &Service, pool: PathBuf) -> Res
         has_keepers: false,
         cache: None,
         follower: None,
+        near: None,
     })
 }
 
@@ -176,6 +180,7 @@ fn steps<'a>(
     if let Some(before) = before.filter(|_| wanted.follower.is_none()) {
         steps.extend(follow::remove(machine, before));
     }
+    steps.extend(before.into_iter().flat_map(|before| near::remove(machine, before, wanted.near.as_ref())));
     if machine.is_live() && !steps.is_empty() {
         steps.push(Step::Reload);
     }
@@ -189,6 +194,7 @@ fn files(machine: &Machine, wanted: &Attached) -> Result<Vec<(PathBuf, String)>>
         let text = environment::with(&machine.read(file)?.unwrap_or_default(), &wanted.variables());
         files.push((file.clone(), text));
     }
+    files.extend(near::files(wanted)?);
     files.extend(follow::render(wanted).map(|text| (follow::path(wanted), text)));
     // Last: it is what says that the service is attached.
     files.push((unit::drop_in(&wanted.unit), wanted.render()));
@@ -226,6 +232,12 @@ fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) 
     ];
     facts.extend(wanted.area.as_ref().map(|area| ("spill area", area.display().to_string())));
     facts.extend(wanted.cache.as_ref().map(|cached| ("block cache", cached.words())));
+    facts.extend(wanted.near.as_ref().map(|near| {
+        let where_to = near.file.display();
+        let asked =
+            if near.user.is_some() { format!(", {}", unit::pacer(&wanted.unit)) } else { String::new() };
+        ("recovery", format!("within {}, by {where_to}{asked}", near.time))
+    }));
     facts.extend(
         wanted
             .follower

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::cached;
 use super::machine::{Machine, systemctl};
 use super::pools::NewPool;
+use super::unit::made;
 
 /// One step.
 pub enum Step<'a> {
@@ -32,6 +33,15 @@ pub enum Step<'a> {
     Stop(String),
     /// systemd reads its units again.
     Reload,
+}
+
+/// What ends and removes a unit of ours.
+pub fn without_unit(machine: &Machine, unit: String) -> Vec<Step<'static>> {
+    let path = made(&unit);
+    let is_there = machine.at(&path).exists();
+    let steps =
+        [machine.is_running(&unit).then_some(Step::Stop(unit)), is_there.then_some(Step::Remove(path))];
+    steps.into_iter().flatten().collect()
 }
 
 impl Step<'_> {

@@ -149,6 +149,16 @@ pub fn escape_path(path: &Path) -> String {
     name
 }
 
+/// Where a unit of ours is.
+pub fn made(unit: &str) -> PathBuf {
+    Path::new("/etc/systemd/system").join(unit)
+}
+
+/// The name of the unit that asks a service for its checkpoints.
+pub fn pacer(service: &str) -> String {
+    format!("seawall-pace-{service}")
+}
+
 /// The name of the unit that follows a service's tables.
 pub fn follower(service: &str) -> String {
     format!("seawall-follow-{service}")

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use clap::Parser;
+use seawall_media::process;
 
 /// The words of a process, as the kernel keeps them, and the directory from which it was started.
 pub fn of(pid: u32) -> Option<(Vec<u8>, PathBuf)> {
@@ -22,7 +23,7 @@ pub fn understood<L: Parser>(line: &[u8]) -> Option<L> {
 
 /// How many threads of a process have names that begin so.
 pub fn threads(pid: u32, name: &str) -> usize {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let names = threads.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+    let comm = |thread| fs::read_to_string(format!("/proc/{pid}/task/{thread}/comm")).ok();
+    let names = process::threads(pid).filter_map(comm);
     names.filter(|found| found.starts_with(name)).count()
 }

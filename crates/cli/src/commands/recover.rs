@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use seawall_core::pool::PoolError;
@@ -14,6 +15,11 @@ use serde_json::json;
 
 use super::{ask, recover_all};
 use crate::{pool, show, size, user};
+
+/// How long a daemon that was killed takes to be gone, at most.
+const DYING: Duration = Duration::from_secs(2);
+/// Between two looks whether it is.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Bring the files up to date after a crash and remove the guards
 #[derive(clap::Args)]
@@ -76,7 +82,7 @@ pub fn recover(how: &Recover) -> Result<()> {
         // The daemon brings its log to the files itself; what it may not do is end while clients live.
         Err(DaemonError::Pool(PoolError::InUse(_))) if how.registered_by.is_none() => {
             end_daemon(&pool)?;
-            recover_pool(&pool, offline)?
+            once_free(|| recover_pool(&pool, offline))?
         }
         done => done?,
     };
@@ -96,6 +102,19 @@ fn check_registered(pool: &Path, by: u32) -> Result<()> {
         bail!("it belongs to {owner}, and {by} registered it: `seawall recover --forget {}`", pool.display());
     }
     Ok(())
+}
+
+/// A daemon that was killed has the pool until its last thread has come back from the disk.
+fn once_free<T>(recover: impl Fn() -> Result<T, DaemonError>) -> Result<T, DaemonError> {
+    let begin = Instant::now();
+    loop {
+        match recover() {
+            Err(DaemonError::Pool(PoolError::InUse(_))) if begin.elapsed() < DYING => {
+                std::thread::sleep(LOOK)
+            }
+            done => return done,
+        }
+    }
 }
 
 fn end_daemon(pool: &Path) -> Result<()> {

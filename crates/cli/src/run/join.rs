@@ -156,7 +156,11 @@ fn join(pool: &Path, roots: &[AddRoot], how: &mut How) -> Result<Joined> {
             }
         } else {
             reap(&mut child);
-            child = start(pool, how)?.or(child);
+            if let Some(started) = start(pool, how)? {
+                // It listens.
+                child = Some(started);
+                continue;
+            }
         }
         if begin.elapsed() > PATIENCE {
             bail!(

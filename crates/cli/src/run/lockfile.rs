@@ -61,6 +61,7 @@ mod tests {
             policy: "tail".into(),
             path: path.into(),
             data: path.into(),
+            recovery: None,
         };
         step_over(&[root(dir.path())]);
         let soon = next_id() + 100;

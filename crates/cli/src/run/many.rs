@@ -37,8 +37,9 @@ fn below(root: &AddRoot) -> usize {
 /// Said before the database starts, and once: a table that is too small lets pages tear.
 pub fn warn(link: &Link) {
     let files = count(link.roots());
-    let Some(most) = link.status().map(|status| status.files_max as usize).filter(|most| *most < files)
-    else {
+    // Nobody waits for an answer where there is nothing to ask.
+    let status = (files > 0).then(|| link.status()).flatten();
+    let Some(most) = status.map(|status| status.files_max as usize).filter(|most| *most < files) else {
         return;
     };
     errln!(

@@ -28,6 +28,7 @@ use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use seawall_daemon::cache::CacheOptions;
@@ -36,6 +37,7 @@ use seawall_media::Medium;
 use seawall_wire::message::Kind;
 use seawall_wire::shm::Policy;
 
+use crate::recovery::{self, Recovery};
 use crate::{cache, pool, size, user};
 use program::Program;
 
@@ -74,6 +76,10 @@ pub struct Run {
     /// of the preset any on a machine that recovers no logs when it starts
     #[arg(long)]
     unguarded: bool,
+    /// Keep checkpoints so near that a crash costs no more than this from the start of the server to its first transaction,
+    /// for example 1s (PostgreSQL, MariaDB)
+    #[arg(long, value_name = "TIME", value_parser = recovery::time)]
+    recovery: Option<Duration>,
     /// Reap orphans and hand on every signal, as the first process of a container does anyway
     #[arg(long)]
     init: bool,
@@ -102,8 +108,14 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let found = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
     let becomes = found.becomes();
+    let recovery = recovery_of(how, &found)?;
+    let mut arguments = how.command[1..].to_vec();
+    if let Some(recovery) = &recovery {
+        arguments = recovery.with_settings(&arguments, (&found.inner.name, &found.inner.arguments))?;
+    }
     let watch = watch.or_else(|| becomes.and_then(|_| seawall_daemon::privileged_watch()));
-    let roots = found.roots;
+    let mut roots = found.roots;
+    recovery.iter().for_each(|recovery| recovery.note(&mut roots));
     how.wanted.has_files(many::count(&roots));
     let data = roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
     let (preload, pool) = {
@@ -128,18 +140,31 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     say_what_cache(&link, how.cache.options().as_ref());
     many::warn(&link);
     let mut command = Command::new(&program.path);
-    command.args(&how.command[1..]);
+    command.args(arguments);
     environment.apply(&mut command);
     command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", link.control().path());
     command.env("ASAN_OPTIONS", preload::asan_options(std::env::var_os("ASAN_OPTIONS").as_deref()));
-    Ok(supervise::Session { command, program, link, init, quiet: how.quiet })
+    Ok(supervise::Session { command, program, link, init, recovery, quiet: how.quiet })
+}
+
+/// How long a recovery may take, if somebody said so.
+fn recovery_of(how: &Run, found: &database::Found) -> Result<Option<Recovery>> {
+    let Some(goal) = how.recovery else { return Ok(None) };
+    let data = found.roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
+    let recovery = Recovery::of(found.preset, Some(data), goal)?;
+    if how.policy == Policy::Tail.name() && !how.quiet {
+        errln!(
+            "seawall: --recovery under --policy tail: every checkpoint makes page images again and waits for the disk. Under \
+             --policy atomic, with the database's page copies off (`seawall tune`), it costs next to nothing"
+        );
+    }
+    Ok(Some(recovery))
 }
 
 /// A daemon that was there already has the cache it was started with.
 pub fn say_what_cache(link: &join::Link, wanted: Option<&CacheOptions>) {
-    let (Some(wanted), Ok(status)) = (wanted, link.control().request::<Status>(Kind::Status, &())) else {
-        return;
-    };
+    let Some(wanted) = wanted else { return };
+    let Ok(status) = link.control().request::<Status>(Kind::Status, &()) else { return };
     match status.cache {
         None => errln!(
             "seawall: WITHOUT the block cache: the pool's daemon was started without it, and processes use it. Stop them \

@@ -15,6 +15,7 @@ use super::join::Link;
 use super::program::{NotRunnable, Program};
 use super::strays::Strays;
 use super::witness::Witness;
+use crate::recovery::Recovery;
 use crate::sys::{self, start_with_mask};
 
 /// Signals that are the command's business.
@@ -34,6 +35,8 @@ pub struct Session {
     pub link: Link,
     /// Orphans are ours.
     pub init: Option<Init>,
+    /// How long a recovery of the database may take.
+    pub recovery: Option<Recovery>,
     pub quiet: bool,
 }
 
@@ -65,11 +68,20 @@ impl Session {
                 return Err(NotRunnable::new(format!("starting {}: {e}", self.program.path.display())).into());
             }
         };
+        let is_to_be_back = self.recovery.is_some();
+        if let Some(recovery) = self.recovery.take() {
+            recovery.accompany(&self.program.path);
+        }
         let known = self.program.unprotected.map(|_| self.program.path.as_path());
         let witness = Witness::new(child.id(), known);
         let mut running = Running { child, signals, witness, strays, retry: None, asked_version: false };
         let status = self.watch(&mut running)?;
-        self.close(running.strays);
+        if is_to_be_back && status.signal().is_some() {
+            // Whoever starts it again waits for no drain: the daemon lingers, and closes the log if nobody comes.
+            errln!("seawall: the command was killed; the log stays open for a moment, for its next start");
+        } else {
+            self.close(running.strays);
+        }
         Ok(code(status))
     }
 

@@ -75,7 +75,7 @@ fn without_preload(pid: u32) -> Option<(u32, PathBuf)> {
     }
     match process::has_preload(pid) {
         Ok(true) => None,
-        Ok(false) => Some((pid, fs::read_link(format!("/proc/{pid}/exe")).ok()?)),
+        Ok(false) => Some((pid, process::place(pid).join("exe").read_link().ok()?)),
         // It may not be looked at: it runs as somebody else.
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
             Some((pid, format!("{} (of another user)", process::name(pid)).into()))

@@ -8,7 +8,7 @@ use seawall_guest::{Done, Guest, Op};
 use serde_json::Value;
 
 use crate::common::disk::LoopDevice;
-use crate::common::{Place, Said, kill, signal, wait_for};
+use crate::common::{Place, Said, kill, signal, wait_for, wait_for_end};
 
 /// Bytes of the disk.
 pub const SIZE: u64 = 2 << 20;
@@ -125,6 +125,7 @@ impl Disks {
         signal(daemon, "STOP");
         backend.kill();
         kill(daemon);
+        wait_for_end(daemon);
         let copy = self.disk.as_ref().expect("a disk").copy();
         wait_for("the disk to be free", || {
             Command::new("umount").arg(self.place.file("disk")).output().expect("umount").status.success()

@@ -14,6 +14,7 @@ pub mod mounts;
 pub mod pair;
 pub mod pgbench;
 pub mod postgres;
+pub mod redis;
 pub mod scene;
 pub mod served;
 pub mod server;
@@ -324,13 +325,7 @@ pub fn signal(pid: u64, name: &str) {
 /// Waits until a killed process is gone with all its threads: until then it holds its locks.
 #[track_caller]
 pub fn wait_for_end(pid: u64) {
-    let state = |path: &Path| std::fs::read_to_string(path.join("stat")).unwrap_or_default();
-    wait_for("a killed process", || match std::fs::read_dir(format!("/proc/{pid}/task")) {
-        Ok(threads) => {
-            threads.flatten().all(|t| matches!(state(&t.path()), s if s.is_empty() || s.contains(") Z")))
-        }
-        Err(_) => true,
-    });
+    wait_for("a killed process", || !seawall_media::process::is_alive(pid as u32));
 }
 
 /// Waits for something that takes a moment.

@@ -38,20 +38,20 @@ impl Postgres {
         let mut initdb = server.command(&server.bin.join("initdb"));
         initdb.args(["--no-sync", "--auth=trust", "-U", "postgres", "-D"]).arg(server.data());
         assert!(initdb.stdout(Stdio::null()).status().expect("initdb").success());
-        let mut run = server.seawall(&["run", "--quiet", "--emulated", "--size", "64M", "--pool"]);
-        run.arg(server.pool())
-            .args(of_run)
-            .arg("--")
-            .arg(server.bin.join("postgres"))
-            .arg("-D")
-            .arg(server.data());
-        run.args(["-c", "listen_addresses=", "-c", "dynamic_shared_memory_type=mmap", "-k"])
-            .arg(server.dir.path())
-            .args(of_server);
-        server.run.set(Some(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server")));
-        let ready = || server.psql().args(["-c", "select 1"]).output().expect("psql").status.success();
-        wait_for("PostgreSQL", ready);
+        server.launch(of_run, of_server);
         Some(server)
+    }
+
+    /// Starts it, and waits until it answers.
+    pub fn launch(&self, of_run: &[&str], of_server: &[&str]) {
+        let mut run = self.seawall(&["run", "--quiet", "--emulated", "--size", "64M", "--pool"]);
+        run.arg(self.pool()).args(of_run).arg("--").arg(self.bin.join("postgres")).arg("-D").arg(self.data());
+        run.args(["-c", "listen_addresses=", "-c", "dynamic_shared_memory_type=mmap", "-k"])
+            .arg(self.dir.path())
+            .args(of_server);
+        self.run.set(Some(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server")));
+        let ready = || self.psql().args(["-c", "select 1"]).output().expect("psql").status.success();
+        wait_for("PostgreSQL", ready);
     }
 
     pub fn data(&self) -> PathBuf {
@@ -67,7 +67,8 @@ impl Postgres {
         if let Some((uid, gid)) = server::user() {
             command.uid(uid).gid(gid);
         }
-        command.stdin(Stdio::null()).current_dir("/").env_remove("XDG_RUNTIME_DIR").env_remove("LD_PRELOAD");
+        command.stdin(Stdio::null()).current_dir("/").env("XDG_DATA_HOME", self.dir.path().join("state"));
+        command.env_remove("XDG_RUNTIME_DIR").env_remove("LD_PRELOAD");
         command
     }
 
@@ -111,9 +112,18 @@ impl Postgres {
         value.unwrap_or_else(|| panic!("{}{}", said.out, said.err)).to_owned()
     }
 
+    /// Kills all of its processes, and waits for the end of the run.
+    pub fn kill(&self) {
+        let pids = self.pids().into_iter().map(|pid| pid.to_string());
+        let _ = Command::new("kill").arg("-KILL").args(pids).status();
+        let _ = self.run.take().map(|mut run| run.wait());
+    }
+
     pub fn stop(&self) {
         let Some(mut run) = self.run.take() else { return };
-        let _ = Command::new("kill").args(["-s", "INT", &self.pids()[0].to_string()]).status();
+        if self.data().join("postmaster.pid").exists() {
+            let _ = Command::new("kill").args(["-s", "INT", &self.pids()[0].to_string()]).status();
+        }
         let _ = run.wait();
     }
 }

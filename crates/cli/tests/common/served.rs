@@ -25,6 +25,7 @@ pub fn add_root(place: &Place, preset: &str, path: &Path, data: &Path) {
         policy: "tail".into(),
         path: path.to_owned(),
         data: data.to_owned(),
+        recovery: None,
     };
     let control = Control::connect(&place.pool).expect("answers").expect("a daemon");
     control.request::<Added>(Kind::AddRoot, &root).expect("registered");

@@ -105,8 +105,13 @@ impl Volume {
 
     /// Everything is killed, and the disk has what it has been given so far.
     pub fn cut(&mut self, running: Running) {
-        let processes = processes(running.run.id());
         let daemon = self.place.daemon().expect("a daemon");
+        self.cut_with(daemon, running);
+    }
+
+    /// The same with a daemon that may stand still.
+    pub fn cut_with(&mut self, daemon: u64, running: Running) {
+        let processes = processes(running.run.id());
         // Else it would close the log when its last client is gone, or be replaced by it.
         signal(daemon, "STOP");
         if let Some(mut mount) = self.mount.take() {

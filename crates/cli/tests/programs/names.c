@@ -12,6 +12,7 @@
 //             in the log by then
 //   tables    TIMES times, as MariaDB replaces a table: makes and syncs DIR/shop/new.ibd, removes DIR/shop/old.ibd, renames the new
 //             one to that, and writes and syncs DIR/binlog.000001; no directory is synced
+//   told      the same, each time when a line on standard input says so: "table", or "log" for the binary log alone
 //   xattr     writes DIR/file, gives it the attribute user.kept, and syncs it
 //
 // What is durable is counted on standard output. Then it waits for its end.
@@ -113,7 +114,13 @@ static void relations(const char *dir, int times) {
     check(again >= 0 && fsync(again) == 0, "fsync of the name");
 }
 
-static void tables(const char *dir, int times) {
+static int is_told_table(void) {
+    char line[16];
+    if (!fgets(line, sizeof line, stdin)) pause();
+    return !strcmp(line, "table\n");
+}
+
+static void tables(const char *dir, int times, int is_told) {
     char new[512], old[512], log[512];
     snprintf(new, sizeof new, "%s/shop/new.ibd", dir);
     snprintf(old, sizeof old, "%s/shop/old.ibd", dir);
@@ -121,12 +128,14 @@ static void tables(const char *dir, int times) {
     int binlog = open(log, O_RDWR | O_CREAT | O_EXCL, 0640);
     check(binlog >= 0, log);
     for (int i = 1; i <= times; i++) {
-        int fd = open(new, O_RDWR | O_CREAT | O_EXCL, 0640);
-        check(fd >= 0, new);
-        fill(fd, i);
-        kept(fd);
-        check(i == 1 || unlink(old) == 0, "unlink");
-        check(rename(new, old) == 0, "rename");
+        if (!is_told || is_told_table()) {
+            int fd = open(new, O_RDWR | O_CREAT | O_EXCL, 0640);
+            check(fd >= 0, new);
+            fill(fd, i);
+            kept(fd);
+            check(access(old, F_OK) != 0 || unlink(old) == 0, "unlink");
+            check(rename(new, old) == 0, "rename");
+        }
         fill(binlog, i);
         check(fdatasync(binlog) == 0, "fdatasync of the binary log");
         int len = snprintf(text, sizeof text, "%d\n", i);
@@ -197,7 +206,8 @@ int main(int argc, char **argv) {
     directory = open(dir, O_RDONLY | O_DIRECTORY);
     check(directory >= 0, "open the directory");
     // From the first sync on it is in the log.
-    check(!strcmp(how, "tables") || fsync(directory) == 0, "fsync of the directory");
+    int is_tables = !strcmp(how, "tables"), is_told = !strcmp(how, "told");
+    check(is_tables || is_told || fsync(directory) == 0, "fsync of the directory");
     int is_replace = !strcmp(how, "replace"), is_unique = !strcmp(how, "unique");
     for (int i = 1; (is_replace || is_unique) && i <= atoi(argv[3]); i++) {
         if (is_replace) replace(dir, i);
@@ -206,7 +216,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(how, "burst")) burst(dir, atoi(argv[3]));
     else if (!strncmp(how, "cut", 3)) cut(dir, !strcmp(how, "cut-mapped"), atoi(argv[3]));
-    else if (!strcmp(how, "tables")) tables(dir, atoi(argv[3]));
+    else if (is_tables || is_told) tables(dir, atoi(argv[3]), is_told);
     else if (!strcmp(how, "relations")) relations(dir, atoi(argv[3]));
     else if (!is_replace && !is_unique) again(dir, how);
     check(write(1, "over\n", 5) == 5, "count");

@@ -29,6 +29,7 @@ pub fn all() -> Vec<Scene> {
         scene("two-writers", two_writers),
         scene("mapping", mapping),
         scene("fallocate", fallocate),
+        scene("first-thread-ends", first_thread_ends),
         scene("log-full", log_full),
         scene("sync", super::kernel::sync_all),
         scene("syncfs", super::kernel::sync_file_system),
@@ -42,6 +43,20 @@ pub fn all() -> Vec<Scene> {
         scene("small-files", super::descriptors::small_files),
         scene("signals", super::descriptors::signals),
     ]
+}
+
+/// The first thread ends, as `pthread_exit` in `main` does it, and another one does the work.
+fn first_thread_ends(files: &Files) {
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            fsync(files);
+            println!("done");
+            std::thread::sleep(std::time::Duration::from_secs(300));
+            std::process::exit(1);
+        });
+        // SAFETY: this thread ends, and its stack stays: the other one borrows from it.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    });
 }
 
 fn fsync(files: &Files) {

@@ -107,6 +107,17 @@ pub enum Course {
     Unanswered,
 }
 
+impl Course {
+    /// True if a directory that was asked for is not asked for again: its names cannot be in the log. A daemon that is frozen,
+    /// stands still or is away says nothing about that.
+    pub fn refuses_directory(self) -> bool {
+        match self {
+            Self::Leave | Self::AskAgain => true,
+            Self::Log(_) | Self::AskNext | Self::Unanswered => false,
+        }
+    }
+}
+
 /// What became of a file that was to be served from the block cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entered {

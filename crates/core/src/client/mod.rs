@@ -96,7 +96,7 @@ const fn limit_ns(kind: Kind) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match kind {
         // A real sync of files, or of the log, happens behind these.
-        Kind::SyncFile | Kind::Harden | Kind::GoWithout | Kind::LetGo => 120 * SECOND,
+        Kind::SyncFile | Kind::SyncTree | Kind::Harden | Kind::GoWithout | Kind::LetGo => 120 * SECOND,
         // A registration under the policy `atomic` syncs the file.
         _ => 10 * SECOND,
     }
@@ -212,6 +212,13 @@ impl<T: Transport> Client<T> {
     #[must_use]
     pub fn lower_left(&self, directory: BorrowedFd<'_>) -> bool {
         let answer = self.ask_now(Kind::LowerLeft, &[], Some(directory));
+        answer.is_some_and(|answer| answer::is_done(&answer.reply))
+    }
+
+    /// Has everything durable that is below a directory. False: the caller has to call syncfs(2).
+    #[must_use]
+    pub fn sync_tree(&self, directory: BorrowedFd<'_>) -> bool {
+        let answer = self.ask_now(Kind::SyncTree, &[], Some(directory));
         answer.is_some_and(|answer| answer::is_done(&answer.reply))
     }
 

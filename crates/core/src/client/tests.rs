@@ -255,6 +255,7 @@ fn what_failed_is_not_asked_again_for_a_second_and_the_log_is_hardened_for_five(
     assert!(!client.may_ask());
     assert_eq!(client.sync_file(FILE), Synced::Not);
     assert!(!client.lower_left(std::io::stdin().as_fd()));
+    assert!(!client.sync_tree(std::io::stdin().as_fd()));
     assert_eq!(client.transport().asked(), [Kind::Hello], "not the others");
     let begin = client.transport().now_ns();
     assert_eq!(client.harden(None, |(), _| ()), Err(Errno::IO));

@@ -4,6 +4,7 @@ use core::sync::atomic::AtomicBool;
 
 use seawall_wire::shm::Shm;
 
+use super::enter::Finisher;
 use crate::append::{Log, Populated};
 use crate::file::{FileRef, Slot, State, index};
 use crate::format::{Superblock, SuperblockError};
@@ -25,6 +26,7 @@ pub struct Engine {
     pub(crate) log: Log,
     pub(super) clock: seawall_stats::Clock,
     pub(super) gave_up: AtomicBool,
+    pub(super) finisher: Finisher,
 }
 
 impl Engine {
@@ -61,6 +63,7 @@ impl Engine {
             },
             clock,
             gave_up: AtomicBool::new(false),
+            finisher: Finisher::default(),
         })
     }
 

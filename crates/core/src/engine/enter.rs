@@ -1,5 +1,8 @@
 //! Into a file, if it is still the one that a descriptor remembers.
 
+#[cfg(feature = "std")]
+use std::sync::OnceLock;
+
 use super::attach::Engine;
 use crate::Owner;
 use crate::file::{Entered, FileRef, Inside, Slot};
@@ -19,11 +22,39 @@ impl Engine {
     #[inline]
     pub(crate) fn enter(&self, who: Owner, file: FileRef) -> Entering<'_> {
         let Some(slot) = self.file(file) else { return Entering::Gone };
-        match slot.enter(self.shm(), who) {
+        match self.enter_slot(slot, who) {
             Entered::Nested => Entering::Nested(slot),
             Entered::Alone(inside) if slot.is_of(file) => Entering::Alone(inside),
             // It lost its slot meanwhile, so nobody has it open any more: the kernel says what a descriptor is.
             Entered::Alone(_) => Entering::Gone,
+        }
+    }
+
+    /// Enters a slot, whichever file has it.
+    #[inline]
+    pub(crate) fn enter_slot<'a>(&'a self, slot: Slot<'a>, who: Owner) -> Entered<'a> {
+        slot.enter_or(self.shm(), who, &|| self.finisher.finish(slot.number()))
+    }
+
+    /// From now on a thread of this process that meets a holder which died in its publish calls `finish` with the file's slot,
+    /// which is to come to [`reap::finish_in`](crate::reap::finish_in): the daemon's threads must not wait for each other.
+    #[cfg(feature = "std")]
+    pub fn finishes_by(&self, finish: impl Fn(u32) + Send + Sync + 'static) {
+        // Whoever was first finishes as well.
+        let _ = self.finisher.0.set(Box::new(finish));
+    }
+}
+
+/// How this process finishes what the dead left half published: the daemon does, and any other one waits for it.
+#[derive(Default)]
+pub(super) struct Finisher(#[cfg(feature = "std")] OnceLock<Box<dyn Fn(u32) + Send + Sync>>);
+
+impl Finisher {
+    #[cold]
+    fn finish(&self, _slot: u32) {
+        #[cfg(feature = "std")]
+        if let Some(finish) = self.0.get() {
+            finish(_slot);
         }
     }
 }

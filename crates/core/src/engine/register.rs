@@ -101,7 +101,7 @@ impl Engine {
     pub fn forget(&self, who: Owner, number: u32) {
         let Some(slot) = Slot::of(self.shm(), number) else { return };
         {
-            let entered = slot.enter(self.shm(), who).alone();
+            let entered = self.enter_slot(slot, who).alone();
             slot.end();
             // Whatever a lost holder left: none of it counts any more.
             entered.iter().for_each(Inside::settled);
@@ -129,7 +129,7 @@ impl Registered<'_> {
         let Self { engine, slot, file, begins } = self;
         slot.counts(begins);
         let found = {
-            let inside = slot.enter(engine.shm(), who).alone();
+            let inside = engine.enter_slot(slot, who).alone();
             let found = index::insert(engine.shm(), slot);
             if let Some(inside) = inside.filter(|_| found) {
                 engine.rejoin(&inside, sync);

@@ -62,7 +62,12 @@ impl Engine {
     pub fn has_room(&self) -> bool {
         let free = self.shm().header().free_segments().load(Relaxed);
         let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
-        free >= self.log.layout.segments / 4 && roomy()
+        free >= self.backed() / 4 && roomy()
+    }
+
+    /// Segments that the log has by now: those with memory.
+    pub fn backed(&self) -> u32 {
+        self.log.pool.backed(self.log.layout)
     }
 
     /// True if somebody waited for space in vain, and none has been freed since.

@@ -8,6 +8,10 @@
 //!                                 held by the waiter that noticed
 //! ```
 //!
+//! One that died while it published is not succeeded by any waiter: the kernel may have copied half of a page, and a sync of that
+//! would leave it torn. The daemon, which can open every file, publishes the record again and frees the lock (`reap`). That is a
+//! matter of milliseconds; only where no daemon does it within five seconds a waiter goes on with the file as it is.
+//!
 //! What may not be trusted: that the holder still runs. A holder that lost its lock finds out when it
 //! releases, and then asks for a real sync, because its publish may have come late. It never gets the lock back: whoever
 //! took it may let go before it does, or after.
@@ -21,7 +25,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use rustix::thread::futex;
 use seawall_media::sim;
 use seawall_stats::ticks;
-use seawall_wire::shm::Shm;
+use seawall_wire::shm::{Lane, Shm};
 
 use super::{Flag, Slot};
 use crate::Owner;
@@ -32,6 +36,10 @@ const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 const NAPS_UNTIL_STUCK: u32 = 1000;
 /// Naps between two looks whether the holder's process stands still, which makes it count as lost: some 30 ms.
 const NAPS_UNTIL_LOOK: u32 = 14;
+
+/// Naps until a waiter goes on although nobody has finished the publish of a dead holder: five seconds, as long as what must not
+/// go around the log waits for a daemon ([`Patience`](crate::patience::Patience)).
+const NAPS_UNTIL_UNFINISHED: u32 = 2500;
 
 /// Names no thread, and counts as dead: goes back into the lock for a holder that was lost alive. The holder's own word would
 /// tell it when it comes again that it is inside already.
@@ -102,10 +110,16 @@ impl<'a> Slot<'a> {
     /// Enters the file, waiting as long as it takes.
     #[inline]
     pub fn enter(self, shm: &'a Shm, owner: Owner) -> Entered<'a> {
+        self.enter_or(shm, owner, &|| ())
+    }
+
+    /// The same; `finish` is called again and again while a holder that died in its publish is in the way.
+    #[inline]
+    pub(crate) fn enter_or(self, shm: &'a Shm, owner: Owner, finish: &dyn Fn()) -> Entered<'a> {
         match self.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
             Ok(_) => Entered::Alone(Inside::new(self, owner, 0, 0)),
             Err(holder) if holder == owner.word() => Entered::Nested,
-            Err(_) => wait(shm, self, owner),
+            Err(_) => wait(shm, self, owner, finish),
         }
     }
 
@@ -121,10 +135,27 @@ impl<'a> Slot<'a> {
         let taken = self.lock().compare_exchange(dead, owner.word(), SeqCst, Relaxed).is_ok();
         taken.then(|| Inside::new(self, owner, 0, 0))
     }
+
+    /// The lane of a process that died while it published a change of this file, if nobody has dealt with that.
+    pub(crate) fn half_published(self, shm: &Shm) -> Option<Lane<'_>> {
+        let is_dead = |lane: &Lane<'_>| {
+            Owner::from_word(lane.owner().load(Acquire)).is_some_and(|owner| owner.is_dead(shm))
+        };
+        shm.lanes().find(|lane| self.is_published_by(*lane) && is_dead(lane))
+    }
+
+    /// True for the lane of a change of this file whose publish has begun, and which nobody has retired since: neither with the
+    /// file's content nor because whoever made it had lost the lock alive.
+    pub(crate) fn is_published_by(self, lane: Lane<'_>) -> bool {
+        !self.state().has(Flag::STUCK)
+            && lane.record().load(Acquire) != 0
+            && lane.slot().load(Acquire) == self.number()
+            && lane.lsn().load(Acquire) > self.watermark()
+    }
 }
 
 #[cold]
-fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner) -> Entered<'a> {
+fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner, finish: &dyn Fn()) -> Entered<'a> {
     let mut patience = Patience::new();
     let start = ticks();
     let waited = || ticks().wrapping_sub(start).max(1);
@@ -137,8 +168,13 @@ fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner) -> Entered<'a> {
                 }
                 return Entered::Alone(Inside::new(slot, owner, 0, waited()));
             }
-            Err(holder) if patience.is_over(shm, holder) => {
+            Err(holder) if patience.is_over(shm, slot, holder) => {
                 if slot.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
+                    if patience.meets_half(shm, slot) {
+                        // The holder went on after it was looked at, and died in another publish.
+                        let _ = slot.lock().compare_exchange(owner.word(), holder, SeqCst, Relaxed);
+                        continue;
+                    }
                     if patience.stuck {
                         slot.set(Flag::STUCK);
                     }
@@ -146,7 +182,12 @@ fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner) -> Entered<'a> {
                     return Entered::Alone(Inside::new(slot, owner, lost, waited()));
                 }
             }
-            Err(_) => nap(slot, patience.spins),
+            Err(_) => {
+                if patience.unfinished {
+                    finish();
+                }
+                nap(slot, patience.spins);
+            }
         }
     }
 }
@@ -159,15 +200,17 @@ struct Patience {
     napped: bool,
     /// The holder's process lives, and whatever it does next may come late.
     stuck: bool,
+    /// Somebody died in a publish here, which is to be finished.
+    unfinished: bool,
 }
 
 impl Patience {
     fn new() -> Self {
-        Self { holder: 0, spins: 0, napped: false, stuck: false }
+        Self { holder: 0, spins: 0, napped: false, stuck: false, unfinished: false }
     }
 
     /// Counts one look at `holder`; true if the waiter may take over.
-    fn is_over(&mut self, shm: &Shm, holder: u64) -> bool {
+    fn is_over(&mut self, shm: &Shm, slot: Slot<'_>, holder: u64) -> bool {
         if holder != self.holder {
             (self.holder, self.spins) = (holder, 0);
         }
@@ -179,7 +222,15 @@ impl Patience {
         let looks = || naps > 0 && naps.is_multiple_of(NAPS_UNTIL_LOOK);
         let halted = || looks() && owner.is_some_and(|owner| owner.is_halted(shm));
         self.stuck = !dead && (naps > NAPS_UNTIL_STUCK || sim::halts().unwrap_or_else(halted));
-        dead || self.stuck
+        let is_over = dead || self.stuck;
+        // By the dead holder, or by one before it in whose place this one was finishing.
+        self.unfinished = is_over && self.meets_half(shm, slot);
+        is_over && !self.unfinished
+    }
+
+    /// True if the file has half of a change of a dead process, and somebody may still make it whole.
+    fn meets_half(&self, shm: &Shm, slot: Slot<'_>) -> bool {
+        self.spins <= SPINS + NAPS_UNTIL_UNFINISHED && slot.half_published(shm).is_some()
     }
 }
 

@@ -65,6 +65,9 @@ impl Journal {
             return self.send(image, lead, draft, copies);
         }
         let desk = self.desk(image);
+        if desk.closed().load(Relaxed) != 0 {
+            lead.pinned(|| mirror::reopen(lead, image))?;
+        }
         let block = desk.block().load(Relaxed);
         let (last, end) = desk.newest();
         let (data, size) = (draft.data() as u64, draft.size(block) as u64);

@@ -235,6 +235,41 @@ pub(super) fn move_start(lead: &Writer<'_>, image: &Region, start: (u64, u64)) -
     settle(lead, image)
 }
 
+/// The log is used again: no anchor says any more that it was closed. Both places: should the newer one be damaged, the
+/// older one would hide what follows now. The writer cannot be replaced.
+///
+/// # Errors
+/// As for [`each`].
+pub(super) fn reopen(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
+    let desk = lead.desk();
+    for _ in 0..2 {
+        let start = start(desk);
+        each(lead, image, |copy| put(lead, image, copy, anchor(desk, start)))?;
+        note(desk, start);
+    }
+    desk.closed().store(0, SeqCst);
+    Ok(())
+}
+
+/// Writes the last anchor: the oldest batch that counts begins there, and nobody writes another one behind the newest.
+/// Nothing is said of a mirrored log, whose copies are compared at each start anyway. The writer cannot be replaced.
+///
+/// # Errors
+/// As for [`each`].
+#[cfg(feature = "std")]
+pub(super) fn close(lead: &Writer<'_>, image: &Region, start: (u64, u64)) -> Result<(), Errno> {
+    let desk = lead.desk();
+    if desk.copies().load(SeqCst) != 0 {
+        return move_start(lead, image, start);
+    }
+    attempt(lead, |copy| {
+        let closed = desk.claimed().load(SeqCst);
+        put(lead, image, copy, anchor(desk, start).closed(closed))
+    })?;
+    note(desk, start);
+    Ok(())
+}
+
 /// Tail and predecessor of the newest anchor.
 fn start(desk: Desk<'_>) -> (u64, u64) {
     let (tail, before) = desk.start(desk.anchor().load(SeqCst));

@@ -48,6 +48,8 @@ mod copies;
 #[cfg(all(test, feature = "std"))]
 mod desk_memory;
 mod direct;
+#[cfg(feature = "std")]
+mod end;
 mod handle;
 mod harden;
 mod lead;

@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+use seawall_media::LINE;
 use seawall_media::block::{
     ANCHOR_BYTES, Anchor, Device, JournalError, Mirror, MirrorState, RING_AT, Recovered, probe_block, read,
-    size_of,
+    read_closed, size_of,
 };
-use seawall_media::{LINE, Region};
 use seawall_wire::desk::{Desk, LastWord, alone};
 use seawall_wire::keeper::{Epoch, Position};
 
@@ -54,17 +57,22 @@ pub fn block_of(file: &File) -> io::Result<u32> {
     Ok(probe_block(file)?.block())
 }
 
-/// Reads a journal into an image of zeros, and lays the desk out behind it.
+/// Reads a journal into an image of zeros, where `apply` stores bytes at an offset, and lays the desk out behind it.
 ///
 /// # Errors
 /// [`JournalError`]; then the image means nothing.
-pub fn load(file: &File, image: &Region, desk_at: usize) -> Result<Recovered, JournalError> {
-    let found = read(
-        size_of(file)?,
-        |into, at| file.read_exact_at(into, at),
-        |at, bytes| image.copy_in(at as usize, bytes),
-    )?;
-    lay_out(Desk::new(image, desk_at), &found);
+pub fn load(
+    file: &File,
+    desk: Desk<'_>,
+    mut apply: impl FnMut(usize, &[u8]),
+) -> Result<Recovered, JournalError> {
+    let (len, read_at) = (size_of(file)?, |into: &mut [u8], at| file.read_exact_at(into, at));
+    let mut apply = |at, bytes: &[u8]| apply(at as usize, bytes);
+    let found = match read_closed(len, read_at, &mut apply)? {
+        Some(found) => found,
+        None => read(len, data_of(file, len)?.into_iter(), read_at, apply)?,
+    };
+    lay_out(desk, &found);
     Ok(found)
 }
 
@@ -75,7 +83,25 @@ pub fn load(file: &File, image: &Region, desk_at: usize) -> Result<Recovered, Jo
 pub fn read_only(file: &File) -> Result<Recovered, JournalError> {
     // What the device has, not what was read of it before.
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-    read(size_of(file)?, |into, at| file.read_exact_at(into, at), |_, _| ())
+    let len = size_of(file)?;
+    read(len, data_of(file, len)?.into_iter(), |into, at| file.read_exact_at(into, at), |_, _| ())
+}
+
+/// Where anything was ever written: of a file that is new, little. What cannot be asked is all of it.
+fn data_of(file: &File, len: u64) -> io::Result<Vec<Range<u64>>> {
+    let (mut data, mut at) = (Vec::new(), 0);
+    while at < len {
+        let from = match seek(file, SeekFrom::Data(at)) {
+            Ok(from) => from,
+            // Nothing behind it.
+            Err(Errno::NXIO) => break,
+            Err(_) => at,
+        };
+        let to = seek(file, SeekFrom::Hole(from)).unwrap_or(len).min(len);
+        data.push(from..to);
+        at = to.max(from + 1);
+    }
+    Ok(data)
 }
 
 /// Lets a journal whose device had failed be written again, behind whatever of it is there. Nobody else uses the desk.
@@ -122,6 +148,7 @@ pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
     desk.tail().store(anchor.tail, SeqCst);
     desk.copies().store(anchor.mirror().map_or(0, copies), SeqCst);
     desk.epoch().store(anchor.mirror().map_or(0, |said| said.epoch.into()), SeqCst);
+    desk.closed().store(u32::from(anchor.closed != 0), SeqCst);
     desk.suspect().store(0, SeqCst);
     desk.lost().store(0, SeqCst);
     desk.joining().store(0, SeqCst);

@@ -1,18 +1,11 @@
 //! Changes of tables: in the image, with the lock held, and on the device before they count.
 
-#[cfg(feature = "std")]
-use core::sync::atomic::Ordering::SeqCst;
-
 use rustix::io::Errno;
 use seawall_media::{LINE, Region};
 
-#[cfg(feature = "std")]
-use super::handle::GIVEN_UP;
 use super::handle::Journal;
 use super::lead::REPLACED;
 use super::room::Room;
-#[cfg(feature = "std")]
-use super::seat;
 use super::writer::Writer;
 
 impl Journal {
@@ -53,19 +46,5 @@ impl Journal {
     #[cold]
     pub fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
         self.way.lender().map_or(Err(Errno::IO), |lender| lender.retire(slot, generation, lsn))
-    }
-
-    /// Nothing is ever written from this image again, whoever has it mapped. Waits for those who were replaced, and may
-    /// still write.
-    #[cfg(feature = "std")]
-    pub fn give_up(&self, image: &Region) {
-        let desk = self.desk(image);
-        // On a device that failed nobody writes anyway.
-        let Ok(lead) = self.lead_pinned(image) else { return };
-        while seat::claimed_by_others(desk, lead.seat()).next().is_some() {
-            seat::bury_dead(desk);
-            std::thread::sleep(core::time::Duration::from_millis(1));
-        }
-        desk.failed().store(GIVEN_UP, SeqCst);
     }
 }

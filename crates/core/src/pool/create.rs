@@ -106,7 +106,7 @@ fn huge_pages(file: &File, size: u64) -> std::io::Result<()> {
         file.write_all_at(&[0], at)?;
     }
     if let Ok(region) = Region::map(file, size, false) {
-        region.collapse();
+        region.collapse(0, size as usize);
     }
     Ok(())
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use seawall_media::process;
+
 /// A file in memory that this user left there earlier, and its length.
 pub(crate) fn open_own(path: &Path) -> io::Result<Option<(File, u64)>> {
     let file = match OpenOptions::new().read(true).write(true).open(path) {
@@ -39,7 +41,7 @@ fn others_that_map(is_it: impl Fn(&str) -> bool) -> io::Result<Vec<u32>> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let maps = std::fs::read_to_string(process::place(pid).join("maps")).unwrap_or_default();
         if pid != me && maps.lines().any(&is_it) {
             found.push(pid);
         }

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Acquire;
 
 use seawall_media::{LINE, Medium};
+use seawall_wire::desk::Desk;
 
 use super::block::kinds::Image;
 use super::block::mirror::Mirrored;
@@ -44,6 +46,17 @@ impl Pool {
     /// Where everything lies.
     pub fn layout(&self) -> Layout {
         self.superblock.layout()
+    }
+
+    /// Segments that have their memory: the first ones. Of an image while it is young, not all of them.
+    pub fn backed(&self) -> u32 {
+        let (layout, desk_at) = (self.layout(), self.superblock.size as usize);
+        let desk_end = desk_at.checked_add(Desk::bytes_for(layout.segments));
+        let has_desk = desk_at.is_multiple_of(LINE) && desk_end.is_some_and(|end| end <= self.region.len());
+        if self.medium != Medium::Block || !has_desk {
+            return layout.segments;
+        }
+        layout.segments.saturating_sub(Desk::new(&self.region, desk_at).unbacked().load(Acquire))
     }
 
     /// The pool's UUID.

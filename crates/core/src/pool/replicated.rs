@@ -80,7 +80,9 @@ impl InMemory {
         let path = image_path(memory, uuid);
         let layout = layout(&path, bytes)?;
         let all = journal_open::memory_bytes(bytes, layout);
-        let (file, region, ()) = image::make(&path, &path, all, |region| {
+        let (file, region, ()) = image::make(&path, &path, all, |fresh| {
+            fresh.back_all()?;
+            let region = &fresh.region;
             let turn = fill(region)?;
             let desk = Desk::new(region, bytes as usize);
             journal_open::lay_out_kept(desk, uuid, turn);

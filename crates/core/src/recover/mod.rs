@@ -134,6 +134,12 @@ fn area_missing(pool: &Pool, scan: &Scan) -> Option<RecoverError> {
     Some(RecoverError::Area { path: area.path().into(), why, segments })
 }
 
+/// True if its end was written down already.
+fn is_empty(pool: &Pool, scan: &Scan) -> bool {
+    let is_retired = pool.retired().load(&pool.region) == Some(scan.last_lsn);
+    is_retired && table::files(pool).is_ok_and(|files| files.is_empty())
+}
+
 /// Ends the log's life: everything in it is on disk. The order matters only in that the retired LSN alone
 /// already says so; the table is emptied so that files are registered anew.
 fn close(pool: &Pool, scan: &Scan) -> Result<(), Errno> {
@@ -143,6 +149,7 @@ fn close(pool: &Pool, scan: &Scan) -> Result<(), Errno> {
     };
     match pool.region.journal() {
         None => change(),
+        Some(journal) if journal.is_closed(&pool.region) && is_empty(pool, scan) => {}
         Some(journal) => journal.close(&pool.region, pool.layout(), change)?,
     }
     Ok(())

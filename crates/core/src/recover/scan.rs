@@ -4,26 +4,20 @@
 //! unless something says that more had been fenced: a valid record further on, or the claim of the lane's
 //! next segment. Then a record that may have been acknowledged is unreadable, and that is damage.
 
+mod segment;
 mod spilled;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use seawall_media::{LINE, Region, Striped};
+use seawall_media::{LINE, in_parallel, processors};
 
 use super::fate::{Fate, fate};
-use crate::format::{FOREVER, RecordFlags, RecordHeader, RecordKind, SegmentHeader};
+use crate::format::{FOREVER, RecordFlags, RecordKind, SegmentHeader};
 use crate::pool::Pool;
 use crate::table::FileEntry;
-
-/// Where a part of a record lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Offset of its header in the pool; behind the pool's end, in the slots of the spill area.
-    pub at: usize,
-    /// The header.
-    pub header: RecordHeader,
-}
+pub use segment::Found;
+use segment::{Place, Segment, is_summed};
 
 /// A contradiction in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,16 +114,6 @@ pub struct Scan {
     pub last_lsn: u64,
 }
 
-/// One segment as it was found.
-struct Segment {
-    header: SegmentHeader,
-    parts: Vec<Found>,
-    /// Where the first invalid record would begin.
-    end: usize,
-    /// Where a valid record follows that end, and its LSN.
-    beyond: Option<(usize, u64)>,
-}
-
 /// Reads the whole log. Writes nothing.
 pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
     let mut out = Scan::default();
@@ -138,7 +122,7 @@ pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
         return out;
     };
     let spilled = spilled::segments(pool, retired, &mut out.damage);
-    let segments = in_pool(pool, spilled);
+    let segments = in_pool(pool, spilled, retired);
     let watermarks = files.values().map(|f| f.watermark).filter(|lsn| *lsn < FOREVER);
     out.last_lsn = watermarks.fold(retired, u64::max);
     out.damage.extend(segments.iter().filter_map(|(i, s)| beyond(*i, s, retired)));
@@ -157,7 +141,7 @@ pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
 
 /// The pool's segments, and these of the spill area. Of a segment that is in both the area's copy counts: the pool's is
 /// free, and may be half overwritten.
-fn in_pool(pool: &Pool, spilled: BTreeMap<u32, Segment>) -> BTreeMap<u32, Segment> {
+fn in_pool(pool: &Pool, spilled: BTreeMap<u32, Segment>, retired: u64) -> BTreeMap<u32, Segment> {
     let layout = pool.layout();
     let moved: BTreeSet<u64> = spilled.values().map(|s| s.header.seq).collect();
     let place = |i| Place {
@@ -166,54 +150,13 @@ fn in_pool(pool: &Pool, spilled: BTreeMap<u32, Segment>) -> BTreeMap<u32, Segmen
         bytes: layout.segment_bytes as usize,
         at: layout.segment(i),
     };
-    let found = (0..layout.segments).filter_map(|i| Some((i, read_segment(pool, &place(i))?)));
+    let uuid_low = pool.superblock.uuid_low();
+    let read = |_: &mut (), i: usize| Some((i as u32, segment::read(&place(i as u32), uuid_low, retired)?));
+    let found = in_parallel((processors(), pool.backed() as usize), || (), read).into_iter().flatten();
     let mut segments: BTreeMap<u32, Segment> =
         found.filter(|(_, s)| !moved.contains(&s.header.seq)).collect();
     segments.extend(spilled.into_iter().map(|(slot, s)| (layout.segments + slot, s)));
     segments
-}
-
-/// A segment in memory.
-struct Place<'a> {
-    memory: &'a Region,
-    base: usize,
-    bytes: usize,
-    /// Where it is in the log, as in [`Found::at`].
-    at: usize,
-}
-
-fn read_segment(pool: &Pool, place: &Place<'_>) -> Option<Segment> {
-    let header = SegmentHeader::read(place.memory, place.base, pool.superblock.uuid_low())?;
-    let (mut at, mut parts) = (LINE, Vec::new());
-    while let Some(part) = read_part(place, at, header.seq) {
-        at += part.header.extent();
-        parts.push(part);
-    }
-    let headers_beyond = (at + LINE..place.bytes).step_by(LINE);
-    let beyond = headers_beyond
-        .filter_map(|next| Some((next, read_part(place, next, header.seq)?.header.lsn)))
-        .next_back();
-    Some(Segment { header, parts, end: at, beyond })
-}
-
-/// A part whose header, place and payload are all valid.
-fn read_part(place: &Place<'_>, at: usize, seq: u64) -> Option<Found> {
-    if at + LINE > place.bytes {
-        return None;
-    }
-    let header = RecordHeader::read(place.memory, place.base + at, seq)?;
-    if at + header.extent() > place.bytes {
-        return None;
-    }
-    let mut bytes = vec![0; header.extent() - LINE];
-    place.memory.read(place.base + at + LINE, &mut bytes);
-    is_summed(&header, &bytes).then_some(Found { at: place.at + at, header })
-}
-
-fn is_summed(header: &RecordHeader, padded: &[u8]) -> bool {
-    let mut sum = Striped::new();
-    sum.update(padded);
-    sum.finish() == header.payload
 }
 
 /// A part's payload without its padding.

@@ -16,7 +16,7 @@ pub(crate) struct Fill([AtomicU64; 100 / STEP]);
 impl Fill {
     /// How full the log is: the step that is counted.
     pub fn step(&self, engine: &Engine) -> usize {
-        let (all, free) = (engine.layout().segments.max(1), count_free(engine));
+        let (all, free) = (engine.backed().max(1), count_free(engine));
         let percent = (all.saturating_sub(free) as usize * 100) / all as usize;
         (percent / STEP).min(self.0.len() - 1)
     }

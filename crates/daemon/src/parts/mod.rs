@@ -22,4 +22,5 @@ pub(crate) mod roots;
 pub(crate) mod spill;
 pub(crate) mod stillness;
 pub(crate) mod survives;
+pub(crate) mod synced;
 pub(crate) mod watch;

@@ -12,15 +12,28 @@ use seawall_core::table::{self, RootEntry, TableError};
 use seawall_media::identity;
 use seawall_media::locks::lock;
 use seawall_wire::shm::Shm;
+use serde::{Deserialize, Serialize};
 
-/// Roots by number.
+/// How long the recovery of a database may take, and what that is estimated by. Kept for whoever watches the database:
+/// the daemon does nothing with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryGoal {
+    /// From the start of the server to its first transaction at most, milliseconds.
+    pub goal_ms: u64,
+    /// The part of it that the amount of redo does not change, milliseconds.
+    pub fixed_ms: u64,
+    /// Redo that the server replays in a second, bytes.
+    pub replayed: u64,
+}
+
+/// Roots by number, and how long the recovery of their databases may take.
 #[derive(Default)]
-pub(crate) struct Roots(Mutex<BTreeMap<u32, RootEntry>>);
+pub(crate) struct Roots(Mutex<BTreeMap<u32, RootEntry>>, Mutex<BTreeMap<u32, RecoveryGoal>>);
 
 impl Roots {
     /// The roots of a pool.
     pub fn new(roots: Vec<(u32, RootEntry)>) -> Self {
-        Self(Mutex::new(roots.into_iter().collect()))
+        Self(Mutex::new(roots.into_iter().collect()), Mutex::default())
     }
 
     pub fn get(&self, i: u32) -> Option<RootEntry> {
@@ -33,6 +46,19 @@ impl Roots {
 
     pub fn insert(&self, i: u32, root: RootEntry) {
         lock(&self.0).insert(i, root);
+    }
+
+    /// The goal of whoever registered it last.
+    pub fn set_goal(&self, i: u32, goal: Option<RecoveryGoal>) {
+        let mut goals = lock(&self.1);
+        match goal {
+            Some(goal) => drop(goals.insert(i, goal)),
+            None => drop(goals.remove(&i)),
+        }
+    }
+
+    pub fn goal(&self, i: u32) -> Option<RecoveryGoal> {
+        lock(&self.1).get(&i).copied()
     }
 
     /// Files below these are managed.
@@ -54,6 +80,7 @@ impl Roots {
             withdraw(shm, *i);
             table::forget_root(pool, *i)?;
             entries.remove(i);
+            self.set_goal(*i, None);
         }
         Ok(gone.len())
     }

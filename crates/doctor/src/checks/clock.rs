@@ -1,4 +1,4 @@
-//! The clock that databases ask a million times.
+//! The clock that databases ask a million times, and who may step it.
 
 use crate::finding::{Finding, Sure};
 use crate::view::View;
@@ -8,6 +8,25 @@ const SLOW: [&str; 5] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "xen"]
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
+    slow(view).into_iter().chain(steps(view)).collect()
+}
+
+fn steps(view: &View<'_>) -> Option<Finding> {
+    let (name, setting) =
+        view.machine.cpu.steps.as_ref().filter(|_| view.is_whole || view.database.is_some())?;
+    Some(
+        Finding::information("clock-may-step", *name)
+            .what(format!("{name} may step the clock at any time ({setting})"))
+            .why(
+                "After a step back times come twice: keys expire late, leases of clusters overlap, and a log that is replayed may find \
+                 files that are younger than it. A clock that is slewed has none of that",
+            )
+            .sure(Sure::Medium, "whether it ever has to is not seen")
+            .type_in("# chrony: makestep 1 3 steps in the first three updates only; then: systemctl restart chrony"),
+    )
+}
+
+fn slow(view: &View<'_>) -> Vec<Finding> {
     let cpu = &view.machine.cpu;
     if !SLOW.contains(&cpu.clock.as_str()) {
         return Vec::new();

@@ -2,6 +2,7 @@
 
 mod alignment;
 mod atomic;
+mod btrfs;
 mod clock;
 mod container;
 mod controllers;
@@ -33,7 +34,7 @@ use crate::finding::Finding;
 use crate::view::View;
 
 /// All of them, in the order of the page that lists them.
-const CHECKS: [fn(&View<'_>) -> Vec<Finding>; 25] = [
+const CHECKS: [fn(&View<'_>) -> Vec<Finding>; 26] = [
     postgres::check,
     mariadb::check,
     redis::check,
@@ -43,6 +44,7 @@ const CHECKS: [fn(&View<'_>) -> Vec<Finding>; 25] = [
     mount_options::check,
     flush::check,
     stack::check,
+    btrfs::check,
     network::check,
     ephemeral::check,
     exports::check,

@@ -17,6 +17,8 @@ pub struct Cpu {
     pub clock: String,
     /// Those that could be used.
     pub clocks: Vec<String>,
+    /// What keeps the clock, and the setting by which it may step it at any time.
+    pub steps: Option<(&'static str, String)>,
     /// Processes run in a container, as far as files tell.
     pub container: Option<&'static str>,
 }
@@ -26,7 +28,7 @@ const IDLE: &str = "/sys/devices/system/cpu/cpuidle";
 const FREQUENCY: &str = "/sys/devices/system/cpu/cpu0/cpufreq";
 
 /// Reads it.
-pub fn read(root: &Root) -> Cpu {
+pub fn read(root: &Root, processes: &[(String, String)]) -> Cpu {
     let info = root.text("/proc/cpuinfo").unwrap_or_default();
     let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     let governor = ["current_governor_ro", "current_governor"];
@@ -40,12 +42,26 @@ pub fn read(root: &Root) -> Cpu {
         frequency: word("scaling_driver").zip(word("scaling_governor")),
         clock: root.text(format!("{CLOCK}/current_clocksource")).unwrap_or_default(),
         clocks: words(&root.text(format!("{CLOCK}/available_clocksource")).unwrap_or_default()),
+        steps: steps(root, processes),
         container: container(root),
     }
 }
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// chrony steps where `makestep` has no end; systemd-timesyncd steps whatever is more than 0.4 s away.
+fn steps(root: &Root, processes: &[(String, String)]) -> Option<(&'static str, String)> {
+    let runs = |name: &str| processes.iter().any(|(_, comm)| comm == name);
+    if runs("systemd-timesyn") {
+        return Some(("systemd-timesyncd", "whatever is more than 0.4 s away".into()));
+    }
+    let files = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
+    let text = files.iter().find_map(|file| root.text(file)).filter(|_| runs("chronyd"))?;
+    let setting = text.lines().map(str::trim).find(|line| line.starts_with("makestep "))?;
+    let limit: i64 = setting.split_whitespace().nth(2)?.parse().ok()?;
+    (limit < 0).then(|| ("chronyd", setting.to_owned()))
 }
 
 fn container(root: &Root) -> Option<&'static str> {

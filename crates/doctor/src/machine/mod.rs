@@ -3,6 +3,7 @@
 //! Input: a root directory with sysfs, procfs and /etc below it. Output: plain values, read once. What cannot be read is
 //! absent, never guessed.
 
+mod btrfs;
 mod cpu;
 mod cxl;
 mod disk;
@@ -15,6 +16,7 @@ mod servers;
 
 use std::path::Path;
 
+pub use btrfs::Btrfs;
 pub use cpu::Cpu;
 pub use cxl::{Cxl, DaxDevice, MemoryDevice};
 pub use disk::{Disk, Partition};
@@ -38,6 +40,8 @@ pub struct Machine {
     pub mounts: Vec<Mount>,
     /// Block devices that hold something.
     pub disks: Vec<Disk>,
+    /// btrfs file systems, which may be over several of them.
+    pub btrfs: Vec<Btrfs>,
     /// Persistent memory.
     pub pmem: Pmem,
     /// CXL memory, and memory devices that are given to the kernel as memory.
@@ -64,17 +68,19 @@ impl Machine {
     }
 
     fn read_all(root: &Root) -> Self {
+        let processes = servers::processes(root);
         Self {
             kernel: root.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
             command_line: root.text("/proc/cmdline").unwrap_or_default(),
             mounts: mounts::read(root),
             disks: disk::read(root),
+            btrfs: btrfs::read(root),
             pmem: pmem::read(root),
             cxl: cxl::read(root),
             memory: memory::read(root),
-            cpu: cpu::read(root),
+            cpu: cpu::read(root, &processes),
             host: host::read(root),
-            servers: servers::read(root),
+            servers: servers::read(root, &processes),
         }
     }
 
@@ -99,6 +105,22 @@ impl Machine {
                 |disk: &&Disk| disk.dm.as_ref().is_some_and(|dm| Some(dm.name.as_str()) == mapped);
             self.disk(name).or_else(|| self.disks.iter().find(is_mapped)).filter(|_| !mount.in_memory())
         })
+    }
+
+    /// The disks that a mount is from: several, if it is a btrfs over several.
+    pub fn disks_under(&self, mount: &Mount) -> Vec<&Disk> {
+        let Some(first) = self.disk_under(mount) else { return Vec::new() };
+        let is_of = |found: &&Btrfs| {
+            found.devices.iter().any(|device| self.disk(device).is_some_and(|disk| disk.name == first.name))
+        };
+        let found = self.btrfs.iter().filter(|_| mount.kind == "btrfs").find(is_of);
+        let mut disks = vec![first];
+        for disk in found.iter().flat_map(|found| &found.devices).filter_map(|device| self.disk(device)) {
+            if !disks.iter().any(|known| known.name == disk.name) {
+                disks.push(disk);
+            }
+        }
+        disks
     }
 
     /// The mount that a path is on: the innermost, and of several on one point the last.

@@ -24,11 +24,19 @@ pub struct Server {
     pub directory: Option<PathBuf>,
 }
 
+/// Every process: its number, and its name as the kernel shortens it.
+pub fn processes(root: &Root) -> Vec<(String, String)> {
+    let names = root.names("/proc").into_iter();
+    let pids = names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    pids.filter_map(|pid| Some((root.text(format!("/proc/{pid}/comm"))?, pid)))
+        .map(|(comm, pid)| (pid, comm))
+        .collect()
+}
+
 /// Reads them. Processes of one server work in one directory.
-pub fn read(root: &Root) -> Vec<Server> {
+pub fn read(root: &Root, processes: &[(String, String)]) -> Vec<Server> {
     let mut found: Vec<Server> = Vec::new();
-    for pid in root.names("/proc").iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
-        let Some(comm) = root.text(format!("/proc/{pid}/comm")) else { continue };
+    for (pid, comm) in processes {
         let Some((_, name)) = NAMES.iter().find(|(begin, _)| comm.starts_with(begin)) else { continue };
         let directory = std::fs::read_link(root.host_path(Path::new(&format!("/proc/{pid}/cwd")))).ok();
         let server = Server { name, directory };

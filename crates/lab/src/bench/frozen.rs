@@ -160,5 +160,5 @@ fn pids_of(dir: &Path, writer: usize) -> Vec<u32> {
         let line = process::command_line(*pid);
         line.contains(&name) && line.contains(&*dir)
     };
-    process::pids().filter(is_it).collect()
+    seawall_media::process::all().filter(is_it).collect()
 }

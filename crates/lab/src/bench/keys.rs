@@ -467,6 +467,20 @@ pub const FROZEN: &[Key] = &[
     spread("seawall_calm_late_us", "how late that thread woke"),
 ];
 
+/// The object of `start`.
+pub const START: &[Key] = &[
+    one("pool_mb", "size of both logs, MiB"),
+    spread(
+        "bare_ms",
+        "from the start of a command to its first moment, ms, of five starts the median: alone",
+    ),
+    spread("seawall_ms", "the same under `seawall run`, the log in memory"),
+    spread("disk_ms", "the same, the log on a disk"),
+    spread("seawall_of_bare", "`seawall_ms` / `bare_ms`: the median of the rounds' ratios"),
+    spread("disk_of_bare", "`disk_ms` / `bare_ms`, likewise"),
+    spread("disk_of_seawall", "`disk_ms` / `seawall_ms`, likewise"),
+];
+
 /// The objects of `capture`.
 pub const CAPTURE: &[Key] = &[
     one("clients", "pgbench's `-c`"),
@@ -516,8 +530,30 @@ pub const CACHE: &[Key] = &[
     spread("writes_of_none", "`writes_cache_s` / `writes_none_s`"),
 ];
 
+/// The objects of `twin`.
+pub const TWIN: &[Key] = &[
+    one("clients", "redis-benchmark's `-c`"),
+    one("pipeline", "its `-P`: requests a client sends before it waits"),
+    spread("alone", "SETs a second under Seawall with `appendfsync always`"),
+    spread("twin", "the same while a twin follows"),
+    spread("of_alone", "`twin` / `alone`, the median of the rounds' ratios"),
+    spread("twin_cpus", "processors that the twin and its supervisor used meanwhile"),
+    spread("twin_memory_mb", "the twin's resident memory in MiB"),
+];
+
+/// The objects of `twin_restart`.
+pub const TWIN_RESTART: &[Key] = &[
+    one("data_mb", "memory that the server's data takes, in MB, about"),
+    spread(
+        "restart_ms",
+        "from kill -9 to the first write that is answered, in ms, of a server that is started again at once",
+    ),
+    spread("twin_ms", "the same of a server that has a twin"),
+    spread("speedup", "`restart_ms` / `twin_ms`, the median of the rounds' ratios"),
+];
+
 /// All sections by name.
-pub const SECTIONS: [(&str, &[Key]); 23] = [
+pub const SECTIONS: [(&str, &[Key]); 26] = [
     ("write_fdatasync", WRITE),
     ("sustained", SUSTAINED),
     ("postgres", POSTGRES),
@@ -539,8 +575,11 @@ pub const SECTIONS: [(&str, &[Key]); 23] = [
     ("replicated", REPLICATED),
     ("frozen", FROZEN),
     ("spill", SPILL),
+    ("start", START),
     ("cache", CACHE),
     ("capture", CAPTURE),
+    ("twin", TWIN),
+    ("twin_restart", TWIN_RESTART),
 ];
 
 #[cfg(test)]

@@ -30,8 +30,10 @@ mod scope;
 mod slow_disk;
 pub mod snap;
 mod spill;
+mod start;
 mod stores;
 mod sustained;
+mod twin;
 mod virtual_disk;
 mod write;
 
@@ -92,7 +94,7 @@ const DATABASE_POOL_BYTES: u64 = 1 << 30;
 const ATOMIC_POOL_BYTES: u64 = 4 << 30;
 
 /// All sections, in the order they are measured.
-const PARTS: [Part; 23] = [
+const PARTS: [Part; 26] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -304,6 +306,16 @@ const PARTS: [Part; 23] = [
         run: |lab, scope| spill::run(lab, scope),
     },
     Part {
+        section: Section::Start,
+        key: "start",
+        rounds: 5,
+        pool: start::POOL,
+        find: || Ok(()),
+        steps: start::steps,
+        space: start::space,
+        run: |lab, scope| start::run(lab, scope),
+    },
+    Part {
         section: Section::Cache,
         key: "cache",
         rounds: 5,
@@ -322,6 +334,26 @@ const PARTS: [Part; 23] = [
         steps: capture::steps,
         space: |_| capture::SPACE,
         run: |lab, scope| capture::run(lab, scope),
+    },
+    Part {
+        section: Section::Twin,
+        key: "twin",
+        rounds: 5,
+        pool: DATABASE_POOL_BYTES,
+        find: stores::find_redis,
+        steps: twin::rate_steps,
+        space: |_| 0,
+        run: |lab, scope| twin::rate(lab, scope),
+    },
+    Part {
+        section: Section::TwinRestart,
+        key: "twin_restart",
+        rounds: 3,
+        pool: POOL_BYTES,
+        find: stores::find_redis,
+        steps: twin::restart_steps,
+        space: twin::restart_space,
+        run: |lab, scope| twin::restart(lab, scope),
     },
 ];
 

@@ -103,8 +103,16 @@ fn load(case: &Case) -> Checked {
     if second.is_some() {
         return wrong(0..0, format!("a case has one load: a table {}", Load::TABLES));
     }
-    if case.crash.is_some() && !matches!(load, Load::Pgbench(_)) {
-        return wrong(0..0, "[crash] is timed by pgbench: take a table [pgbench] as the load".into());
+    if case.crash.is_some() && !matches!(load, Load::Pgbench(_) | Load::Sysbench(_)) {
+        return wrong(
+            0..0,
+            "[crash] is timed by pgbench or sysbench: take a table [pgbench] or [sysbench] as the load"
+                .into(),
+        );
+    }
+    let recovery = case.configurations.iter().find(|c| c.get_ref().recovery.is_some());
+    if let Some(recovery) = recovery.filter(|c| c.get_ref().front != Front::Preload) {
+        return wrong(recovery.span(), "recovery: is asked of `seawall run`, so front = \"preload\"".into());
     }
     if case.crash.is_some() && matches!(load, Load::Pgbench(p) if !p.test.updates()) {
         return wrong(0..0, "[crash]: there is nothing to recover after select-only".into());

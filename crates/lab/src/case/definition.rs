@@ -137,8 +137,8 @@ impl Case {
     /// About how long it takes, seconds: `rounds` of turns of `seconds` of load each.
     pub fn planned_seconds(&self, rounds: usize, seconds: u64) -> u64 {
         let load = match &self.crash {
-            // Until the redo is there, and after the restart.
-            Some(crash) => crash.watch_seconds + 2,
+            // Until the commits are there, and after the restart.
+            Some(crash) => crash.after_commits / SLOW_COMMITS + crash.watch_seconds + 2,
             None if self.slices.is_some() => seconds + SPARE,
             None => seconds,
         };
@@ -150,5 +150,7 @@ impl Case {
 // As measured on two cores: a cluster made and copied, a server stopped and started and a disk synced.
 const PREPARING: u64 = 10;
 const RESTARTING_MS: u64 = 1500;
+/// Commits in a second, on a disk.
+const SLOW_COMMITS: u64 = 2500;
 /// Capturing goes on behind the load.
 const SPARE: u64 = 4;

@@ -7,12 +7,15 @@ use toml::Spanned;
 
 use super::Setting;
 
-/// A crash at full load: every process gets SIGKILL, then a restart is timed.
+/// A crash at full load: every process gets SIGKILL, and a restart is timed from then on.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crash {
-    /// Redo since the beginning of the turn at which it happens, MB: the same work lies behind every side.
-    pub after_redo_mb: u64,
+    /// Commits since the beginning of the turn at which it happens: the same work lies behind every side.
+    pub after_commits: u64,
+    /// It stands for a power cut: nothing is in memory afterwards, and Seawall's log is replayed.
+    #[serde(default)]
+    pub power_cut: bool,
     /// How long the load goes on after the restart at most, seconds.
     pub watch_seconds: u64,
 }
@@ -131,6 +134,8 @@ pub struct Configuration {
     pub warm_up: Option<u64>,
     #[serde(default)]
     pub policy: PolicyName,
+    /// How long a crash may take, for example `1s` (`seawall run --recovery`).
+    pub recovery: Option<String>,
     #[serde(default)]
     pub wal: Wal,
     /// Database, daemon and load have this many CPUs (affinity).
@@ -175,9 +180,9 @@ pub enum Measure {
     Nopm,
     /// 99th percentile of a transaction, ms.
     LatencyP99,
-    /// From the restart to the first accepted transaction, seconds.
+    /// From the crash to the first accepted transaction, seconds.
     FirstTransaction,
-    /// From the restart until nine tenths of the speed before the crash, seconds.
+    /// From the crash until nine tenths of the speed before the crash, seconds.
     FullSpeed,
     /// Redo replayed by the database after the crash, MB.
     Redo,
@@ -233,8 +238,8 @@ impl Measure {
             Measure::Nopm => "new orders/min (NOPM)",
             Measure::LatencyP99 => "p99, ms",
             Measure::Longest => "longest, ms",
-            Measure::FirstTransaction => "restart to first transaction, s",
-            Measure::FullSpeed => "restart to full speed, s",
+            Measure::FirstTransaction => "crash to first transaction, s",
+            Measure::FullSpeed => "crash to full speed, s",
             Measure::Redo => "redo replayed, MB",
             Measure::RedoTime => "of it applying redo, s",
             Measure::LogFull => "log full, waits/s",

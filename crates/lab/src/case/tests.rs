@@ -141,7 +141,7 @@ fn an_installed_tool_is_a_load_and_its_numbers_are_checked() {
         ("[sysbench]\nthreads = 0\ntables = 1\nrows = 100\n", "[sysbench]: threads from 1"),
         ("[redis-benchmark]\nclients = 1\npipeline = 0\n", "[redis-benchmark]: clients and pipeline"),
         ("[db-bench]\nthreads = 100\n", "[db-bench]: threads"),
-        ("[db-bench]\nthreads = 1\n[crash]\nafter_redo_mb = 1\nwatch_seconds = 1\n", "timed by pgbench"),
+        ("[db-bench]\nthreads = 1\n[crash]\nafter_commits = 1\nwatch_seconds = 1\n", "timed by pgbench"),
     ] {
         let said = planted("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", load).to_string();
         assert!(said.contains(words), "{words} is missing in {said}");
@@ -156,6 +156,6 @@ fn an_installed_tool_is_a_load_and_its_numbers_are_checked() {
 #[test]
 fn a_name_that_is_none_lists_those_there_are() {
     let said = builtin::find("rodeo").err().expect("no such case").to_string();
-    assert!(said.contains("redo, commits, tprocc, recovery") && said.contains("./rodeo.toml"), "{said}");
+    assert!(said.contains("redo, commits, tprocc, restart") && said.contains("./rodeo.toml"), "{said}");
     assert!(builtin::find("/nowhere/rodeo.toml").is_err());
 }

@@ -202,7 +202,7 @@ mod tests {
         });
         let said = ran.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(said.contains("has no table"), "{said}");
-        assert!(started.borrow().iter().all(|&pid| !process::is_alive(pid)));
+        assert!(started.borrow().iter().all(|&pid| !seawall_media::process::is_alive(pid)));
     }
 
     #[test]

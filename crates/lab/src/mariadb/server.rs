@@ -13,7 +13,8 @@ use crate::launch;
 use crate::process::{self, Running, run};
 use crate::side::Side;
 
-const LIMIT: Duration = Duration::from_secs(60);
+/// A crash recovery is part of a start.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A running server; dropping it ends it.
 pub struct Server<'a> {

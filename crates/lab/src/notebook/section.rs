@@ -47,8 +47,12 @@ fn facts(results: &Results) -> Vec<(String, String)> {
     });
     let turn = match &results.case.crash {
         None => format!("{} s of load a turn", run.seconds),
+        Some(crash) if crash.power_cut => format!(
+            "every process is killed after {} commits, and all that is in memory dropped: as a power cut would",
+            crash.after_commits
+        ),
         Some(crash) => {
-            format!("every process of the database is killed after {} MB of redo", crash.after_redo_mb)
+            format!("every process of the database is killed after {} commits", crash.after_commits)
         }
     };
     let settings: Vec<String> = results.case.settings.iter().map(|(n, v)| format!("{n}={v}")).collect();

@@ -13,7 +13,8 @@ use crate::launch;
 use crate::process::{self, Running, run};
 use crate::side::Side;
 
-const START_LIMIT: Duration = Duration::from_secs(60);
+/// A crash recovery is part of a start.
+const START_LIMIT: Duration = Duration::from_secs(300);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running server; dropping it ends it.

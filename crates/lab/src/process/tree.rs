@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use seawall_media::locks::lock;
+use seawall_media::process::{Stat, all, is_alive, stat};
 
 use super::{pause, signal};
 
@@ -20,36 +21,22 @@ pub fn adopt_orphans() {
 
 /// Every living process below `root`, parents before children.
 pub fn descendants(root: u32) -> Vec<u32> {
-    let all: Vec<Process> = processes().filter(|p| p.state != 'Z').collect();
+    let all: Vec<(u32, Stat)> = processes().filter(|(_, stat)| stat.lives()).collect();
     let mut found = vec![root];
     let mut next = 0;
     while next < found.len() {
         let parent = found[next];
-        found.extend(all.iter().filter(|p| p.parent == parent).map(|p| p.pid));
+        found.extend(all.iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| *pid));
         next += 1;
     }
     found.remove(0);
     found
 }
 
-/// Whether the process exists and is not merely waiting to be reaped. A killed one whose other threads still
-/// wait for the disk has its files open, and their locks.
-pub fn is_alive(pid: u32) -> bool {
-    read(pid).is_some_and(|p| p.state != 'Z' || threads(pid) > 1)
-}
-
-fn threads(pid: u32) -> usize {
-    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
-}
-
-/// CPU time that it took so far, in seconds: utime and stime, fields 14 and 15, counted behind the command's name, which may
-/// hold blanks.
+/// CPU time that it took so far, in seconds.
 pub fn cpu_seconds(pid: u32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind = text.rsplit(')').next().unwrap_or_default();
-    let ticks: f64 = behind.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<f64>().ok()).sum();
-    // SAFETY: takes and returns integers.
-    ticks / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
+    let ticks = stat(pid).map_or(0, |stat| stat.took);
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
 /// Its command line, words separated by blanks.
@@ -118,33 +105,13 @@ pub(super) fn disown(pid: u32) {
 pub fn reap_orphans() {
     let me = std::process::id();
     let own = lock(&OWN);
-    for p in processes().filter(|p| p.parent == me && p.state == 'Z' && !own.contains(&p.pid)) {
+    let has_ended = |(pid, stat): &(u32, Stat)| stat.parent == me && !stat.lives() && !own.contains(pid);
+    for (pid, _) in processes().filter(has_ended) {
         // SAFETY: no memory is passed.
-        unsafe { libc::waitpid(p.pid as i32, std::ptr::null_mut(), libc::WNOHANG) };
+        unsafe { libc::waitpid(pid as i32, std::ptr::null_mut(), libc::WNOHANG) };
     }
 }
 
-struct Process {
-    pid: u32,
-    state: char,
-    parent: u32,
-}
-
-fn processes() -> impl Iterator<Item = Process> {
-    pids().filter_map(read)
-}
-
-/// All processes of this machine.
-pub fn pids() -> impl Iterator<Item = u32> {
-    let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
-    names.filter_map(|name| name.to_str()?.parse().ok())
-}
-
-fn read(pid: u32) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold blanks and brackets: fields start after the last closing one.
-    let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let parent = fields.next()?.parse().ok()?;
-    Some(Process { pid, state, parent })
+fn processes() -> impl Iterator<Item = (u32, Stat)> {
+    all().filter_map(|pid| Some((pid, stat(pid)?)))
 }

@@ -21,7 +21,7 @@ pub fn kill_and_check(stage: &Stage<'_>, prepared: &Prepared, server: Server<'_>
     let ledger = load::ledger(stage.lab, Some(&prepared.configuration.name));
     let load = Generator::Tprocc.start(stage.lab, server.postgres()?, &ledger)?;
     load.wait_for_lines(SOME)?;
-    server.kill()?;
+    server.kill(&[])?;
     load.end()?;
     let server = Server::start(stage.lab, stage.bin, stage.case, prepared)?;
     let report: CheckReport = Generator::Tprocc.check(stage.lab, server.postgres()?, &ledger)?;

@@ -45,7 +45,6 @@ impl<'a> Server<'a> {
     /// Starts it, and waits until it accepts connections. From here until its end what this thread starts is
     /// confined as the configuration says.
     pub fn start(lab: &'a Lab, bin: &'a Path, case: &Case, prepared: &Prepared) -> Result<Self> {
-        let configuration = &prepared.configuration;
         if case.memory.is_some() {
             if let Some(pool) = &prepared.pool {
                 // Its memory stands for other media: it is not the database's.
@@ -54,6 +53,12 @@ impl<'a> Server<'a> {
             }
             memory::forget(&prepared.data)?;
         }
+        Self::restart(lab, bin, case, prepared)
+    }
+
+    /// The same after a crash, as its user would: nothing is made ready for it.
+    pub fn restart(lab: &'a Lab, bin: &'a Path, case: &Case, prepared: &Prepared) -> Result<Self> {
+        let configuration = &prepared.configuration;
         let confine = confine(case, configuration)?;
         let mount =
             (configuration.front == Front::Mount).then(|| MountPoint::mount(lab, prepared)).transpose()?;
@@ -111,14 +116,18 @@ impl<'a> Server<'a> {
         stopped
     }
 
-    /// Kills every process of the database.
-    pub fn kill(self) -> Result<()> {
+    /// Kills every process of the database, and these in the same instant.
+    pub fn kill(self, others: &[u32]) -> Result<()> {
         let Server { database, mount, confine, .. } = self;
-        let Database::Postgres(cluster) = database else { bail!("only PostgreSQL is killed") };
-        let killed = cluster.kill();
+        let killed = match database {
+            Database::Postgres(cluster) => cluster.kill_with(others).map(drop),
+            Database::Mariadb(server) if others.is_empty() => server.kill(),
+            Database::Mariadb(server) => server.kill_with(others),
+            _ => bail!("only PostgreSQL and MariaDB are killed"),
+        };
         drop(mount);
         drop(confine);
-        killed.map(drop)
+        killed
     }
 }
 
@@ -153,7 +162,10 @@ pub fn command(lab: &Lab, prepared: &Prepared, program: &Path, data: &Path) -> R
         return Ok(lab.command(program));
     }
     let pool = prepared.pool.as_ref().context("a preload without a pool")?;
-    Ok(launch::under(lab, pool, (prepared.product.preset(), policy(prepared)), data, program))
+    let how = (prepared.product.preset(), policy(prepared));
+    let recovery = prepared.configuration.recovery.as_deref();
+    let options: Vec<&str> = recovery.map(|time| ["--recovery", time]).into_iter().flatten().collect();
+    Ok(launch::under_with(lab, pool, how, &options, data, program))
 }
 
 fn postgres<'a>(

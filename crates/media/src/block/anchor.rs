@@ -11,9 +11,9 @@ pub const RING_AT: u64 = 2 * ANCHOR_BYTES as u64;
 
 /// How a journal begins.
 pub const ANCHOR_MAGIC: [u8; 8] = *b"SEAWALLJ";
-const VERSION: u32 = 5;
+const VERSION: u32 = 7;
 /// Of a copy of a mirrored journal: who knows nothing of the other copy must not write it.
-const VERSION_MIRRORED: u32 = 6;
+const VERSION_MIRRORED: u32 = 8;
 
 /// What one copy of a mirrored journal says of itself, as it lies on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -70,6 +70,9 @@ pub struct Anchor {
     pub before: u64,
     /// The last batch that the device had confirmed when this was written. One that lacks it now lied.
     pub last: u64,
+    /// 0: in use. Otherwise the log was closed behind `last`: no batch follows it, and no attempt at one has a number above
+    /// this.
+    pub closed: u64,
     mirror: MirrorBytes,
     /// CRC-32C of all bytes before it.
     checksum: u32,
@@ -77,12 +80,13 @@ pub struct Anchor {
 
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<Anchor>() == 88 && offset_of!(Anchor, uuid) == 16 && offset_of!(Anchor, size) == 32);
+    assert!(size_of::<Anchor>() == 96 && offset_of!(Anchor, uuid) == 16 && offset_of!(Anchor, size) == 32);
     assert!(offset_of!(Anchor, sequence) == 48 && offset_of!(Anchor, tail) == 56);
     assert!(
         offset_of!(Anchor, before) == 64
             && offset_of!(Anchor, last) == 72
-            && offset_of!(Anchor, checksum) == 84
+            && offset_of!(Anchor, closed) == 80
+            && offset_of!(Anchor, checksum) == 92
     );
 };
 
@@ -120,8 +124,10 @@ impl Anchor {
         (copy != 0).then(|| Mirror { copy: usize::from(copy) - 1, state, epoch })
     }
 
-    /// The same anchor of this copy of a mirrored journal, or of one that is not mirrored.
+    /// The same anchor of this copy of a mirrored journal, or of one that is not mirrored. The copies of a mirrored one are
+    /// compared at each start, all of them, so that nothing is gained by saying that it was closed.
     pub fn with_mirror(mut self, mirror: Option<Mirror>) -> Self {
+        self.closed = if mirror.is_some() { 0 } else { self.closed };
         let none = MirrorBytes { copy: 0, state: 0, epoch: 0 };
         self.version = if mirror.is_some() { VERSION_MIRRORED } else { VERSION };
         self.mirror = mirror.map_or(none, |m| MirrorBytes {
@@ -130,6 +136,11 @@ impl Anchor {
             epoch: m.epoch,
         });
         self
+    }
+
+    /// The same anchor of a journal that is closed, behind whatever has a number up to this one.
+    pub fn closed(self, highest: u64) -> Self {
+        Self { closed: highest, ..self }
     }
 
     /// Where the copy with this sequence lies.

@@ -9,11 +9,12 @@
 //! The chain's end is a torn write, unless some batch in the ring names a predecessor that is *not* in the
 //! chain: that predecessor had been reported durable and is gone. The device lied, or is damaged.
 
-use std::cmp::Reverse;
 use std::io;
+use std::ops::Range;
 
-use super::anchor::{ANCHOR_BYTES, Anchor, AnchorError, RING_AT};
+use super::anchor::{ANCHOR_BYTES, Anchor, AnchorError};
 use super::batch::BatchHeader;
+use super::claims::Claim;
 
 /// What a journal came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,29 +80,24 @@ impl std::fmt::Display for JournalError {
 impl std::error::Error for JournalError {}
 
 /// Reads the journal of `len` bytes that `read_at` gives, and hands every piece of the image to `apply`, in
-/// order. On an error what was applied means nothing.
+/// order. On an error what was applied means nothing. `data` says where anything was ever written, in order; what lies
+/// elsewhere is zeros.
 ///
 /// # Errors
 /// [`JournalError`].
 pub fn read(
     len: u64,
-    read_at: impl Fn(&mut [u8], u64) -> io::Result<()>,
+    data: impl Iterator<Item = Range<u64>>,
+    read_at: impl Fn(&mut [u8], u64) -> io::Result<()> + Sync,
     mut apply: impl FnMut(u64, &[u8]),
 ) -> Result<Recovered, JournalError> {
-    let mut copies = vec![0; 2 * ANCHOR_BYTES];
-    read_at(&mut copies, 0)?;
-    let (a, b) = copies.split_at(ANCHOR_BYTES);
-    let anchor = Anchor::choose([a, b], len).map_err(JournalError::Anchor)?;
-    let journal = Journal { anchor, read_at };
-    let claims = journal.claims()?;
-    let mut found =
-        Recovered { anchor, last: anchor.before, highest: anchor.before, end: anchor.tail, batches: 0 };
+    let journal = Journal::of(len, read_at)?;
+    let (anchor, mut found) = (journal.anchor, journal.begin());
+    let claims = journal.claims(data)?;
     while let Some((header, body)) = journal.next(&claims, found.last)? {
         let Some(extents) = header.extents(&body, anchor.image) else { break };
         extents.for_each(|(offset, bytes)| apply(offset, bytes));
-        found.last = header.number;
-        found.end = header.position + header.len().next_multiple_of(u64::from(anchor.block));
-        found.batches += 1;
+        found.follow(&header);
     }
     found.highest = claims.iter().map(|claim| claim.number).fold(found.highest, u64::max);
     let vouched = claims.iter().map(|claim| claim.previous).chain([anchor.last]);
@@ -111,60 +107,67 @@ pub fn read(
     }
 }
 
-/// What a header says of the chain. As small as it can be: a large ring has millions of them.
-struct Claim {
-    previous: u64,
-    number: u64,
-    position: u64,
-}
-
-struct Journal<R> {
-    anchor: Anchor,
-    read_at: R,
+/// A journal that is read.
+pub(super) struct Journal<R> {
+    pub anchor: Anchor,
+    pub read_at: R,
 }
 
 impl<R: Fn(&mut [u8], u64) -> io::Result<()>> Journal<R> {
-    /// What all valid headers of the ring say, those that name the same predecessor next to each other, the highest number
-    /// first.
-    fn claims(&self) -> io::Result<Vec<Claim>> {
-        const PIECE: u64 = 1 << 20;
-        let (size, block) = (self.anchor.size, u64::from(self.anchor.block));
-        let (mut piece, mut claims) = (vec![0; PIECE as usize], Vec::new());
-        for from in (RING_AT..size).step_by(PIECE as usize) {
-            let bytes = &mut piece[..PIECE.min(size - from) as usize];
-            (self.read_at)(bytes, from)?;
-            let places = (from..size).step_by(block as usize);
-            let lines = bytes.chunks_exact(block as usize).zip(places);
-            let headers = lines.filter_map(|(line, place)| self.header(line, place));
-            claims.extend(headers.map(|h| Claim {
-                previous: h.previous,
-                number: h.number,
-                position: h.position,
-            }));
-        }
-        claims.sort_unstable_by_key(|claim| (claim.previous, Reverse(claim.number)));
-        Ok(claims)
+    /// The journal of `len` bytes.
+    pub fn of(len: u64, read_at: R) -> Result<Self, JournalError> {
+        let mut copies = vec![0; 2 * ANCHOR_BYTES];
+        read_at(&mut copies, 0)?;
+        let (a, b) = copies.split_at(ANCHOR_BYTES);
+        let anchor = Anchor::choose([a, b], len).map_err(JournalError::Anchor)?;
+        Ok(Self { anchor, read_at })
     }
 
-    /// The header at this place, of a batch that fits there.
-    fn header(&self, line: &[u8], place: u64) -> Option<BatchHeader> {
+    /// What is found of it before its first batch.
+    pub fn begin(&self) -> Recovered {
+        let anchor = self.anchor;
+        Recovered { anchor, last: anchor.before, highest: anchor.before, end: anchor.tail, batches: 0 }
+    }
+
+    /// The header in this line, of a batch that fits at this place.
+    pub fn header(&self, line: &[u8], place: u64) -> Option<BatchHeader> {
         BatchHeader::parse(line, place, self.anchor.uuid_low())
             .filter(|h| h.len() <= self.anchor.size - place)
+    }
+
+    /// The header at this place.
+    pub fn header_at(&self, place: u64) -> io::Result<Option<BatchHeader>> {
+        let mut line = [0; crate::LINE];
+        (self.read_at)(&mut line, place)?;
+        Ok(self.header(&line, place))
+    }
+
+    /// The rest of this batch, if it is whole.
+    pub fn body(&self, header: &BatchHeader) -> io::Result<Option<Vec<u8>>> {
+        let mut body = vec![0; header.body() as usize];
+        (self.read_at)(&mut body, header.position + crate::LINE as u64)?;
+        let is_whole = header.extents(&body, self.anchor.image).is_some();
+        Ok(is_whole.then_some(body))
     }
 
     /// The whole batch that follows this one, if there is one.
     fn next(&self, claims: &[Claim], last: u64) -> io::Result<Option<(BatchHeader, Vec<u8>)>> {
         let first = claims.partition_point(|claim| claim.previous < last);
         for claim in claims[first..].iter().take_while(|claim| claim.previous == last) {
-            let mut line = [0; crate::LINE];
-            (self.read_at)(&mut line, claim.position)?;
-            let Some(header) = self.header(&line, claim.position) else { continue };
-            let mut body = vec![0; header.body() as usize];
-            (self.read_at)(&mut body, header.position + crate::LINE as u64)?;
-            if header.extents(&body, self.anchor.image).is_some() {
+            let Some(header) = self.header_at(claim.position)? else { continue };
+            if let Some(body) = self.body(&header)? {
                 return Ok(Some((header, body)));
             }
         }
         Ok(None)
+    }
+}
+
+impl Recovered {
+    /// This batch counts.
+    pub(super) fn follow(&mut self, header: &BatchHeader) {
+        self.last = header.number;
+        self.end = header.position + header.len().next_multiple_of(u64::from(self.anchor.block));
+        self.batches += 1;
     }
 }

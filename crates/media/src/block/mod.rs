@@ -23,6 +23,10 @@ mod anchor;
 mod batch;
 #[cfg(feature = "std")]
 mod chain;
+#[cfg(feature = "std")]
+mod claims;
+#[cfg(feature = "std")]
+mod closed;
 mod device;
 #[cfg(feature = "std")]
 mod probe;
@@ -32,6 +36,8 @@ pub use anchor::{ANCHOR_BYTES, ANCHOR_MAGIC, Anchor, AnchorError, Mirror, Mirror
 pub use batch::{BatchHeader, Draft, EXTENT_BYTES, Extent};
 #[cfg(feature = "std")]
 pub use chain::{JournalError, Recovered, read};
+#[cfg(feature = "std")]
+pub use closed::read_closed;
 pub use device::Device;
 #[cfg(feature = "std")]
 pub use probe::{BlockProbe, WriteCache, probe_block, size_of};

@@ -158,7 +158,7 @@ impl Fs {
     /// unlink(2).
     pub fn remove(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
-        named::before_change(&self.log, &parent);
+        let is_outside = named::before_change(&self.log, &parent);
         at_real([(parent.fd(), name)], |[name]| {
             let victim = self.managed_at(&parent, name);
             let unlink = || unlinkat(parent.fd(), name, AtFlags::empty());
@@ -174,20 +174,30 @@ impl Fs {
             };
             let remove = || self.without(victim.as_ref(), logged);
             self.log.ending(stat_at(&parent, name).as_ref(), remove)
-        })
+        })?;
+        if is_outside {
+            named::after_change(&parent);
+        }
+        Ok(())
     }
 
     /// rename(2), renameat2(2).
     pub fn rename(&self, from: (INodeNo, &OsStr), to: (INodeNo, &OsStr), flags: u32) -> Result<(), Errno> {
         let (old_dir, new_dir) = (self.nodes.get(from.0)?, self.nodes.get(to.0)?);
-        [&old_dir, &new_dir].into_iter().for_each(|dir| named::before_change(&self.log, dir));
+        let outside = [&old_dir, &new_dir].map(|dir| named::before_change(&self.log, dir));
         let flags = RenameFlags::from_bits_retain(flags);
         self.raise_ahead((&old_dir, from.1), (&new_dir, to.1));
         if flags.contains(RenameFlags::EXCHANGE) {
             self.raise_ahead((&new_dir, to.1), (&old_dir, from.1));
         }
         let names = [(old_dir.fd(), from.1), (new_dir.fd(), to.1)];
-        at_real(names, |[old, new]| self.rename_at((&old_dir, old), (&new_dir, new), flags))
+        at_real(names, |[old, new]| self.rename_at((&old_dir, old), (&new_dir, new), flags))?;
+        for (dir, is_outside) in [&old_dir, &new_dir].into_iter().zip(outside) {
+            if is_outside {
+                named::after_change(dir);
+            }
+        }
+        Ok(())
     }
 
     /// The same with the names under which they are found.

@@ -51,7 +51,12 @@ impl Server {
         make_sockets_directory()?;
         let mut command = match place.seawall_run(boot, side, Preset::Found) {
             Some(mut run) => {
-                run.args(["--policy", side.policy(), "--user", USER, "--"]).arg(binary("postgres")?);
+                run.args(["--policy", side.policy(), "--user", USER]);
+                // Checkpoints then come all the time, and a recovery syncs its directory as Seawall does it.
+                if side.is_without_copies() && boot.plan.seed.is_multiple_of(2) {
+                    run.args(["--recovery", "1s"]);
+                }
+                run.arg("--").arg(binary("postgres")?);
                 run
             }
             None => as_user(binary("postgres")?)?,

@@ -55,6 +55,11 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row("sync", "absorbed when the log holds everything, else real", &["fsync", "fdatasync"]),
     row(
+        "sync",
+        "nothing for a tracked file, which destaging writes; else the kernel's",
+        &["sync_file_range"],
+    ),
+    row(
         "read",
         "whole blocks are looked for in the block cache first; any other read is the kernel's",
         &[

@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "sync",
         "promises nothing after a power cut: neither metadata nor the disk's own cache",
-        &["sync_file_range", "bdflush"],
+        &["bdflush"],
     ),
     row(
         "aio",

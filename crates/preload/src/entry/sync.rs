@@ -1,16 +1,17 @@
 //! fsync, fdatasync: absorbed for a tracked file. sync, syncfs and msync are the kernel's: an untracked file has no
 //! live records, and a tracked one has everything in the log, which is hardened first where that takes a device.
-//! sync_file_range is libc's own: it promises nothing after a power cut. A directory in which nothing changed since it was
-//! synced is not synced again; one whose names are in the log, and a small file in it that is new, have nothing to wait for
+//! sync_file_range promises nothing after a power cut: what it would have the disk write now, destaging writes once, so for a
+//! tracked file it has nothing to do. A directory in which nothing changed since it was synced is not synced again; one whose names are in the log, and a small file in it that is new, have nothing to wait for
 //! (`named`).
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_uint, c_void};
 
 use seawall_core::directory::{State, Synced};
 use seawall_core::{Errno, Scope};
 
 use super::{entry, point};
 use crate::classify::{self, Intent, Kind};
+use crate::client::DAEMON;
 use crate::sys::{Stat, unsafe_call};
 use crate::{cached, errno, journal, named, session, strays, sys};
 
@@ -20,6 +21,10 @@ point! {
     fn fsync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Whole)) }
 
     fn fdatasync (fd: c_int) -> c_int { errno::zero(durable(fd, Scope::Data)) }
+
+    fn sync_file_range (fd: c_int, offset: i64, len: i64, flags: c_uint) -> c_int {
+        errno::int(range(fd, offset, len, flags))
+    }
 
     fn msync (at: *mut c_void, len: usize, flags: c_int) -> c_int { errno::int(mapping(at, len, flags)) }
 }
@@ -84,11 +89,26 @@ pub fn everything() {
     let _ = unsafe_call!(SYS_sync);
 }
 
-/// syncfs(2).
+/// syncfs(2). PostgreSQL's crash recovery calls it for its directory, to have what is below it on the disk. Most of that is in
+/// the log.
 pub fn file_system(fd: c_int) -> Result<usize, Errno> {
     journal::harden_all()?;
     named::settle_all();
+    if session::joined().is_some() && fd >= 0 && DAEMON.sync_tree(sys::borrow(fd)) {
+        return Ok(0);
+    }
     unsafe_call!(SYS_syncfs, fd)
+}
+
+/// sync_file_range(2). PostgreSQL's checkpoints, and the start of its crash recovery, call it for every few pages.
+pub fn range(fd: c_int, offset: i64, len: i64, flags: c_uint) -> Result<usize, Errno> {
+    const ALL: c_uint =
+        libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let is_right = flags & !ALL == 0 && offset >= 0 && len >= 0 && offset.checked_add(len).is_some();
+    match classify::look_up_or_register(fd, Intent::Ask) {
+        Kind::Managed(target) if is_right && target.is_tracked() => Ok(0),
+        _ => unsafe_call!(SYS_sync_file_range, fd, offset, len, flags),
+    }
 }
 
 /// msync(2).

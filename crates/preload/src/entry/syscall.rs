@@ -43,6 +43,7 @@ fn changes(nr: c_long) -> bool {
             | libc::SYS_sync
             | libc::SYS_syncfs
             | libc::SYS_msync
+            | libc::SYS_sync_file_range
             | libc::SYS_ftruncate
             | libc::SYS_fallocate
             | libc::SYS_sendfile
@@ -141,6 +142,7 @@ unsafe fn writes(nr: c_long, [a, b, c, d, e, f]: [usize; 6]) -> Option<Result<us
             }
             libc::SYS_syncfs => sync::file_system(fd),
             libc::SYS_msync => sync::mapping(a as _, b, c as c_int),
+            libc::SYS_sync_file_range => sync::range(fd, b as i64, c as i64, d as _),
             libc::SYS_ftruncate => truncate_fallocate::file(fd, b as i64),
             libc::SYS_fallocate => truncate_fallocate::allocate(fd, b as c_int, c as i64, d as i64),
             libc::SYS_sendfile => through(a),

@@ -3,12 +3,11 @@
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use seawall_core::client::Course;
 use seawall_core::format::NAME_MAX;
 use seawall_core::naming::LARGEST;
 use seawall_core::{Engine, Errno, policy};
 
-use super::here::{engine, found, here, parent, path_of_any};
+use super::here::{engine, found, here, parent, path_of_any, with_open};
 use crate::client::DAEMON;
 use crate::session;
 use crate::sys::{self, Stat, unsafe_call};
@@ -16,9 +15,10 @@ use crate::sys::{self, Stat, unsafe_call};
 /// So many small new files are synced for real before their directory is asked for.
 const SYNCS: u32 = 2;
 
-/// The directory for which the daemon was asked in vain.
+/// The directory whose names cannot be in the log, as the daemon said.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
-/// The device that one is on: where the order of names is not kept no directory of it is asked for because of its files.
+/// The device that one is on: where the order of names is not kept no directory of it is asked for because of its files. That
+/// costs speed at most, as their syncs are real. Whoever counts on the order of names asks all the same.
 static REFUSED_ON: AtomicU64 = AtomicU64::new(0);
 /// The directory in which small files were synced for real, and how many.
 static SYNCED_IN: AtomicU64 = AtomicU64::new(0);
@@ -54,12 +54,9 @@ fn register(engine: &'static Engine, fd: c_int, stat: &Stat) {
     if !is_wanted {
         return;
     }
-    match DAEMON.register(engine, sys::borrow(fd), false) {
-        Course::Log(_) => {}
-        Course::Leave | Course::AskAgain | Course::AskNext | Course::Unanswered => {
-            REFUSED.store(mark(stat), Relaxed);
-            REFUSED_ON.store(stat.dev, Relaxed);
-        }
+    if DAEMON.register(engine, sys::borrow(fd), false).refuses_directory() {
+        REFUSED.store(mark(stat), Relaxed);
+        REFUSED_ON.store(stat.dev, Relaxed);
     }
 }
 
@@ -80,17 +77,43 @@ pub fn synced_for_real(engine: &'static Engine, fd: c_int, stat: &Stat) {
     if let Some(path) = path_of_any(engine, fd, &mut whole)
         && parent(libc::AT_FDCWD, path, &mut room).is_none()
     {
-        ask_for_parent(engine, (libc::AT_FDCWD, path), is_due);
+        ask_for_parent(engine, path);
     }
 }
 
 /// A name at this path is about to go, or to lead elsewhere: the directory is in the log by then, if its program counts on the order
-/// of such changes and of its syncs.
-pub fn before_change(dir: c_int, path: &CStr) {
-    if let Some(engine) = session::joined().filter(|engine| policy::has_ordered(engine.shm())) {
-        ask_for_parent(engine, (dir, path), |stat| {
-            REFUSED_ON.load(Relaxed) != stat.dev && engine.find(stat.dev, stat.ino).is_none()
-        });
+/// of such changes and of its syncs. True if it does and the directory is not: [`after_change`] is due.
+pub fn before_change(dir: c_int, path: &CStr) -> bool {
+    let Some(engine) = session::joined().filter(|engine| policy::has_ordered(engine.shm())) else {
+        return false;
+    };
+    let Some((fd, _)) = sys::parent_of(dir, path) else { return false };
+    let is_outside = sys::fstat(fd).is_ok_and(|stat| {
+        is_outside(engine, fd, &stat) && {
+            ask_for(engine, fd, &stat);
+            is_outside(engine, fd, &stat)
+        }
+    });
+    sys::close(fd);
+    is_outside
+}
+
+/// True if the log does not know this directory, whose program counts on the order of its names.
+fn is_outside(engine: &Engine, fd: c_int, stat: &Stat) -> bool {
+    let is_ordered = || {
+        let mut room = [0; libc::PATH_MAX as usize];
+        sys::name_of(fd, &mut room).is_some_and(|path| policy::is_ordered(engine.shm(), path))
+    };
+    engine.find(stat.dev, stat.ino).is_none() && is_ordered()
+}
+
+/// The change is over, and no log has it. The program's next syncs may be records, which wait for no journal of the file system:
+/// so it is durable before them.
+#[cold]
+pub fn after_change(dir: c_int, path: &CStr) {
+    if let Some((fd, _)) = sys::parent_of(dir, path) {
+        sync(fd);
+        sys::close(fd);
     }
 }
 
@@ -100,34 +123,38 @@ pub fn after_removal(dir: c_int, path: &CStr) {
     let Some((fd, _)) = sys::parent_of(dir, path) else { return };
     let mut room = [0; libc::PATH_MAX as usize];
     if sys::name_of(fd, &mut room).is_some_and(|path| policy::is_ordered_root(engine.shm(), path)) {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        if let Ok(open) = sys::openat(fd, c".", flags, 0) {
-            // rmdir(2) has no error for this, and the removal is done.
-            let _ = unsafe_call!(SYS_fsync, open);
-            sys::close(open);
-        }
+        sync(fd);
     }
     sys::close(fd);
 }
 
+/// Syncs the directory behind `fd` after a change in it that is done. The calls that made it have no error for this.
+fn sync(fd: c_int) {
+    let _ = with_open(fd, |open| unsafe_call!(SYS_fsync, open).map(drop));
+}
+
 #[cold]
-fn ask_for_parent(engine: &'static Engine, (dir, path): (c_int, &CStr), is_due: impl FnOnce(&Stat) -> bool) {
-    let Some((fd, _)) = sys::parent_of(dir, path) else { return };
+fn ask_for_parent(engine: &'static Engine, path: &CStr) {
+    let Some((fd, _)) = sys::parent_of(libc::AT_FDCWD, path) else { return };
     if let Ok(stat) = sys::fstat(fd)
         && REFUSED.load(Relaxed) != mark(&stat)
         && is_due(&stat)
     {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        if let Ok(open) = sys::openat(fd, c".", flags, 0) {
-            register(engine, open, &stat);
-            if let Some(here) = here(engine, open, false) {
-                // The real one that takes it into the log. What came of it, its own fsync will be told.
-                let _ = engine.sync_directory_names(here.who, here.directory, &here);
-            }
-            sys::close(open);
-        }
+        ask_for(engine, fd, &stat);
     }
     sys::close(fd);
+}
+
+/// Takes the directory behind `fd` into the log, if the daemon will have it.
+fn ask_for(engine: &'static Engine, fd: c_int, stat: &Stat) {
+    let _ = with_open(fd, |open| {
+        register(engine, open, stat);
+        if let Some(here) = here(engine, open, false) {
+            // The real one that takes it into the log. What came of it, its own fsync will be told.
+            let _ = engine.sync_directory_names(here.who, here.directory, &here);
+        }
+        Ok(())
+    });
 }
 
 fn is_due(stat: &Stat) -> bool {

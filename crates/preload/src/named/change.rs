@@ -83,11 +83,15 @@ pub fn removing_directory<R>(
 /// unlink(2). The call learns whether the log says that the file is gone.
 pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
-    ask::before_change(dir, path);
-    match parent(dir, path, &mut room) {
+    let is_outside = ask::before_change(dir, path);
+    let done = match parent(dir, path, &mut room) {
         Some((here, name)) => naming::removing(&here, name, call),
         None => call(false),
+    }?;
+    if is_outside {
+        ask::after_change(dir, path);
     }
+    Ok(done)
 }
 
 /// The directory at this path is about to go, or to be elsewhere: it leaves the log.
@@ -103,13 +107,27 @@ pub fn leaving(dir: c_int, path: &CStr) {
 /// renameat2(2). True if it was within a directory in the log. The call learns whether the log says that what had the new name
 /// is gone.
 pub fn moving<R>(
+    from: (c_int, &CStr),
+    to: (c_int, &CStr),
+    how: How,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
+) -> Result<(R, bool), Errno> {
+    let outside = [from, to].map(|(dir, path)| ask::before_change(dir, path));
+    let done = moving_between(from, to, how, call)?;
+    for ((dir, path), is_outside) in [from, to].into_iter().zip(outside) {
+        if is_outside {
+            ask::after_change(dir, path);
+        }
+    }
+    Ok(done)
+}
+
+fn moving_between<R>(
     (old_dir, old): (c_int, &CStr),
     (new_dir, new): (c_int, &CStr),
     how: How,
     call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<(R, bool), Errno> {
-    ask::before_change(old_dir, old);
-    ask::before_change(new_dir, new);
     if engine().is_none() {
         return call(false).map(|done| (done, false));
     }

@@ -38,15 +38,13 @@ impl Drop for Here {
     }
 }
 
-impl Here {
-    /// A descriptor that can be synced.
-    pub(super) fn with_open(&self, op: impl FnOnce(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let fd = sys::openat(self.fd, c".", flags, 0)?;
-        let done = op(fd);
-        sys::close(fd);
-        done
-    }
+/// Calls `op` with a descriptor of the directory behind `fd` that can be synced.
+pub(super) fn with_open(fd: c_int, op: impl FnOnce(c_int) -> Result<(), Errno>) -> Result<(), Errno> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    let open = sys::openat(fd, c".", flags, 0)?;
+    let done = op(open);
+    sys::close(open);
+    done
 }
 
 impl Place for Here {
@@ -59,14 +57,14 @@ impl Place for Here {
     }
 
     fn sync(&self, with_files: bool) -> Result<(), Errno> {
-        self.with_open(|fd| match with_files {
+        with_open(self.fd, |fd| match with_files {
             true => unsafe_call!(SYS_syncfs, fd).map(drop),
             false => unsafe_call!(SYS_fsync, fd).map(drop),
         })
     }
 
     fn check(&self) -> Result<(), Errno> {
-        self.with_open(|fd| certain::check(sys::borrow(fd)))
+        with_open(self.fd, |fd| certain::check(sys::borrow(fd)))
     }
 }
 

@@ -80,6 +80,17 @@ impl World {
         left
     }
 
+    /// Where an image has no memory yet nobody does anything: one page more than there is room for is a SIGBUS.
+    pub fn has_memory(&self, done: &str, at: usize, len: usize) {
+        let Some(block) = &self.block else { return };
+        let (from, to) = self.peek(|| block.without_memory(&self.view.borrow()));
+        if at < to && at + len > from {
+            self.violate(format!(
+                "{len} bytes at {at} are {done}, where from {from} on no memory is reserved"
+            ));
+        }
+    }
+
     /// True if the log's device failed since the log was recovered.
     pub fn log_has_failed(&self) -> bool {
         self.block.as_ref().is_some_and(Block::has_failed)

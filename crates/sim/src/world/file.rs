@@ -77,6 +77,13 @@ impl SimFile {
         self.model.recovered(content);
     }
 
+    /// Looks at what a death inside a change left: all of a change or nothing of it, unless the log lacked one, or the kernel lost
+    /// pages.
+    pub fn found(&mut self, for_certain: bool) {
+        let may_be_half = self.errors > 0 || self.model.failed || self.has_unlogged() || self.partly > 0;
+        self.model.found(self.disk.cache(), for_certain, may_be_half);
+    }
+
     /// True if a change of it may be in no log.
     pub fn has_unlogged(&self) -> bool {
         self.model.has_unlogged() || self.platter.as_ref().is_some_and(Platter::has_unlogged)

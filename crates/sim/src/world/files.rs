@@ -225,7 +225,7 @@ impl World {
         let file = &mut self.files.borrow_mut()[index];
         if std::mem::take(&mut file.wounded) {
             let for_certain = !self.is_failed(name) && file.errors == 0;
-            file.model.found(file.disk.cache(), for_certain);
+            file.found(for_certain);
         }
     }
 

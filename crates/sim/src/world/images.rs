@@ -55,8 +55,8 @@ impl World {
         self.tell(|| format!("image {index}: published {at}+{}, tracked {logged}", bytes.len()));
         self.platter(index, |platter| platter.publish(at, logged));
         if self.is_doomed() {
-            self.platter(index, |platter| platter.cut(at));
             write(half(bytes));
+            self.count(|c| c.halved += 1);
             self.doom();
             self.step();
         }

@@ -28,6 +28,9 @@ impl World {
 impl Observer for World {
     fn stored(&self, base: usize, at: usize, len: usize, _site: seawall_media::sim::Site) {
         let elsewhere = self.image.note(base, at, len) || self.quiet.get() || !self.is_pool(base);
+        if !elsewhere {
+            self.has_memory("stored", at, len);
+        }
         if elsewhere || self.block.is_some() {
             return;
         }
@@ -75,6 +78,9 @@ impl Observer for World {
         {
             self.poison.set(None);
             fiber::kill();
+        }
+        if !self.quiet.get() && self.is_pool(base) {
+            self.has_memory("read", at, len);
         }
     }
 

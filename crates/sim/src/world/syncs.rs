@@ -21,7 +21,7 @@ impl World {
             // Whether the log brings back what a dead process had begun is open until its record is retired.
             let file = &mut self.files.borrow_mut()[index];
             if file.wounded {
-                file.model.found(file.disk.cache(), false);
+                file.found(false);
             }
         }
         let failures = self.failures.get();

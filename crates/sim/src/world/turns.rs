@@ -5,7 +5,8 @@ use super::World;
 use crate::{explore, fiber};
 
 impl World {
-    pub(super) fn is_daemon(&self, thread: usize) -> bool {
+    /// True for a daemon's thread.
+    pub fn is_daemon(&self, thread: usize) -> bool {
         self.daemons.borrow()[thread]
     }
 
@@ -139,9 +140,10 @@ impl World {
         fiber::kill();
     }
 
-    /// True if this thread's process dies at its next step: for tearing a publish in the middle.
+    /// True if this thread's process is to be killed soon, and may be at its next step: for tearing a publish in the middle.
     pub fn is_doomed(&self) -> bool {
-        fiber::inside() && self.fuses.borrow()[self.thread.get()].is_some_and(|left| left < 40)
+        let left = self.fuses.borrow()[self.thread.get()].filter(|_| fiber::inside());
+        left.is_some_and(|left| left < 40 || left < 600 && self.rng.one_in(4))
     }
 
     /// Sets this thread's death to the next step.

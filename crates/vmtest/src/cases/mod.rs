@@ -11,7 +11,7 @@
 //! In: a guest's parts, `seawall` (or none: then the disk is QEMU's own, and what fails there too is not Seawall's). Out:
 //! which cases passed. Meanwhile the guest asks for what its host shall do ([`served`]).
 
-mod seen;
+pub(crate) mod seen;
 mod served;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::hardware::Hardware;
 use crate::machine::{Boot, Data, Machine, PMEM_BYTES, image, ledgers};
 use crate::parts::{More, Parts};
 use crate::tool;
@@ -185,6 +186,7 @@ impl Run<'_> {
             pmem: Some(self.dir.join("pmem.img")),
             data: self.data(phase, served),
             network: None,
+            hardware: Hardware::default(),
         })
     }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::cpio::Archive;
+use crate::hardware::Hardware;
 use crate::machine::{Boot, Data, Machine, image};
 use crate::parts::Parts;
 use crate::random::Random;
@@ -75,6 +76,7 @@ fn session(parts: &Parts, dir: &Path, phase: &'static str, over: Vec<u8>) -> Res
             pmem: None,
             data: Data::Lossy { image: dir.join("disk.img"), flush_time: Duration::ZERO },
             network: None,
+            hardware: Hardware::default(),
         })
     };
     let mut machine = switch_on()?.up("session", switch_on)?;

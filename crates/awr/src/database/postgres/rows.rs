@@ -4,9 +4,11 @@ use serde_json::Value;
 
 use super::views::View;
 use crate::model::Reading;
+use crate::recovery::REDO;
 
 /// Numbers that do not only grow.
-const GAUGES: [&str; 8] = [
+const GAUGES: [&str; 9] = [
+    REDO.1,
     "numbackends",
     "sessions_active",
     "op_bytes",

@@ -23,6 +23,7 @@ impl View {
 }
 
 use crate::block_cache::RELATION;
+use crate::recovery::REDO;
 
 const ANY: (u32, u32) = (0, u32::MAX);
 const STATEMENTS: usize = 300;
@@ -43,7 +44,7 @@ pub const RELATIONS: View = View {
 };
 
 /// All that are always read.
-pub const VIEWS: [View; 10] = [
+pub const VIEWS: [View; 11] = [
     View {
         kind: "pg_stat_database",
         sql: "SELECT coalesce(datname, '(shared objects)'), to_jsonb(s)::text FROM pg_stat_database s",
@@ -138,6 +139,17 @@ pub const VIEWS: [View; 10] = [
         limit: Some(TABLES),
         needs: None,
         without: "",
+    },
+    View {
+        kind: REDO.0,
+        sql: "SELECT '', jsonb_build_object('redo_bytes', \
+              pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn))::text FROM pg_control_checkpoint() \
+              WHERE NOT pg_is_in_recovery()",
+        bare: None,
+        versions: ANY,
+        limit: None,
+        needs: None,
+        without: "What a crash would cost is missing.",
     },
     View {
         kind: "settings",

@@ -11,10 +11,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use nix::unistd::geteuid;
 use seawall_awr::Repository;
 use seawall_awr::period::Period;
 use seawall_page::{Document, html, text};
+
+use crate::user;
 
 /// Where snapshots are kept.
 #[derive(clap::Args)]
@@ -26,23 +27,12 @@ pub struct Repo {
 
 impl Repo {
     fn path(&self) -> PathBuf {
-        self.repo.clone().unwrap_or_else(default_path)
+        self.repo.clone().unwrap_or_else(|| user::state_directory().join("snapshots.db"))
     }
 
     fn open(&self) -> Result<Repository> {
         Ok(Repository::open(&self.path())?)
     }
-}
-
-fn default_path() -> PathBuf {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let below = if geteuid().is_root() {
-        PathBuf::from("/var/lib")
-    } else {
-        let home = || Some(variable("HOME")?.join(".local/share"));
-        variable("XDG_DATA_HOME").or_else(home).unwrap_or_else(|| "/var/tmp".into())
-    };
-    below.join("seawall/snapshots.db")
 }
 
 /// How a report is shown.

@@ -9,6 +9,7 @@ use seawall_awr::database::{self, Address, Database};
 use seawall_awr::metrics::{Exporter, serve};
 use seawall_awr::model::Snapshot;
 use seawall_awr::period::mariadb_transactions;
+use seawall_awr::recovery::{Exposure, goal, redo};
 use seawall_awr::seawall::ask;
 use seawall_awr::top::{History, Look, Screen, frame};
 use seawall_media::output;
@@ -25,7 +26,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 pub struct Top {
     #[command(flatten)]
     named: Named,
-    /// The database, for its transactions a second
+    /// The database, for its transactions a second, and for what a crash would cost
     #[arg(long, value_parser = str::parse::<Address>)]
     db: Option<Address>,
     /// Seconds between two frames
@@ -97,33 +98,36 @@ struct Source {
 impl Source {
     fn look(&mut self) -> Result<Look> {
         let status = ask(&self.pool)?;
-        let transactions = self.transactions();
-        if transactions.is_err() {
+        let said = self.database();
+        if said.is_err() {
             self.database = None;
         }
         let disks = served::disks(&status.clients);
-        Ok(Look { status, transactions: transactions?, disks })
+        let said = said?;
+        let exposed = said.as_ref().and_then(redo).map(|redo| Exposure::by(redo, goal(&status)));
+        Ok(Look { transactions: said.as_ref().and_then(transactions), exposed, disks, status })
     }
 
-    fn transactions(&mut self) -> Result<Option<f64>> {
+    /// What the database says, if one is asked.
+    fn database(&mut self) -> Result<Option<Snapshot>> {
         if let (Some(address), None) = (&self.address, &self.database) {
             self.database = Some(database::connect(address)?);
         }
-        transactions(self.database.as_deref_mut())
+        let Some(database) = &mut self.database else { return Ok(None) };
+        let mut snapshot = Snapshot::default();
+        database.capture(&mut snapshot)?;
+        Ok(Some(snapshot))
     }
 }
 
-fn transactions(database: Option<&mut (dyn Database + 'static)>) -> Result<Option<f64>> {
-    let Some(database) = database else { return Ok(None) };
-    let mut snapshot = Snapshot::default();
-    database.capture(&mut snapshot)?;
+fn transactions(snapshot: &Snapshot) -> Option<f64> {
     let of = |kind: &str, name: &str| {
         let values: Vec<f64> = snapshot.of(kind).filter_map(|r| r.counters.get(name).copied()).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>())
     };
-    Ok(of("pg_stat_database", "xact_commit")
+    of("pg_stat_database", "xact_commit")
         .or_else(|| mariadb_transactions(|name| of("mariadb status", name)))
-        .or_else(|| of("redis info", "total_commands_processed")))
+        .or_else(|| of("redis info", "total_commands_processed"))
 }
 
 /// Serves for ever.

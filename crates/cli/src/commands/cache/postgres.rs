@@ -10,7 +10,8 @@ use anyhow::{Context, Result, bail};
 use nix::unistd::geteuid;
 
 use super::names::Table;
-use super::server::{Answering, Running, WHICH};
+use super::server::{Answering, WHICH};
+use crate::postmaster::Running;
 
 /// The table with its partitions, the TOAST table of each, and all their indexes; or one index. Those without files have
 /// no path.

@@ -11,7 +11,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+
+use crate::postmaster::{Running, read};
 
 /// What asks a server which one it is: its answer is one line. Every role may, unless that was revoked.
 pub const WHICH: &str = "SELECT system_identifier, current_setting('port'),
@@ -81,52 +83,10 @@ fn expected(data: &Path, psql: &str) -> String {
     }
 }
 
-/// A server that runs, as the postmaster.pid of its directory says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
-    data: String,
-    port: String,
-    socket: Option<String>,
-}
-
-impl Running {
-    /// The server of a directory, if one runs there.
-    ///
-    /// # Errors
-    /// If its file is there and cannot be read.
-    pub fn of(data: &Path) -> Result<Option<Self>> {
-        Ok(read(&data.join("postmaster.pid"))?
-            .and_then(|bytes| Self::parse(&String::from_utf8_lossy(&bytes))))
-    }
-
-    /// Its lines are: process, directory, time of its start, port, directory of its first socket, …
-    fn parse(text: &str) -> Option<Self> {
-        let line = |number| text.lines().nth(number).map(str::trim).filter(|line| !line.is_empty());
-        let socket = line(4).map(str::to_owned);
-        Some(Self { data: line(1)?.to_owned(), port: line(3)?.to_owned(), socket })
-    }
-
-    /// What tells psql where it listens, also behind sudo, which passes no variables on.
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let socket = self.socket.iter().map(|socket| ("host", socket.as_str()));
-        socket.chain([("port", self.port.as_str())])
-    }
-}
-
 /// What initdb called this cluster: the first eight bytes of pg_control.
 fn system_identifier(data: &Path) -> Result<Option<u64>> {
     let bytes = read(&data.join("global/pg_control"))?;
     Ok(bytes.and_then(|bytes| Some(u64::from_ne_bytes(*bytes.first_chunk()?))))
-}
-
-fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e).with_context(|| {
-            format!("{}, which says whether psql asked the server of this directory", path.display())
-        }),
-    }
 }
 
 #[cfg(test)]
@@ -135,17 +95,6 @@ mod tests {
 
     const SYSTEM: u64 = 0xf000_0000_0000_0007;
     const PID_FILE: &str = "812\n/srv/pg\n1700000000\n5433\n/run/postgresql\nlocalhost\n  1 2\nready   \n";
-
-    #[test]
-    fn where_a_server_listens_is_in_its_pid_file() {
-        let all = |text: &str| {
-            let running = Running::parse(text).expect("a server");
-            running.parameters().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
-        };
-        assert_eq!(all(PID_FILE), ["host=/run/postgresql", "port=5433"]);
-        assert_eq!(all(&PID_FILE.replace("/run/postgresql", "")), ["port=5433"], "no socket: by its name");
-        assert_eq!(Running::parse("812\n"), None);
-    }
 
     #[test]
     fn a_server_is_known_by_all_that_it_says() {

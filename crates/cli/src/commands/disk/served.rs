@@ -48,7 +48,7 @@ pub fn by(clients: &[u32]) -> Vec<Served> {
 /// Where this image is served, whose path is a real one.
 pub fn at(image: &Path) -> Option<PathBuf> {
     let is_it = |disk: &Served| std::fs::canonicalize(&disk.image).is_ok_and(|found| found == image);
-    seawall_daemon::process::all().into_iter().filter_map(understood).find(is_it).map(|disk| disk.socket)
+    seawall_daemon::process::all().filter_map(understood).find(is_it).map(|disk| disk.socket)
 }
 
 fn look(pid: u32) -> Option<Served> {

@@ -4,6 +4,8 @@ use seawall_media::Medium;
 use seawall_wire::shm::Policy;
 use serde::Serialize;
 
+use super::near::Near;
+
 /// One setting.
 #[derive(Debug, Serialize)]
 pub struct Setting {
@@ -20,6 +22,8 @@ pub struct Advice {
     /// `None`: there is no pool to look at.
     pub medium: Option<&'static str>,
     pub settings: Vec<Setting>,
+    /// What keeps a crash short, if that is asked.
+    pub recovery: Option<Near>,
     /// Of this machine, not of the database.
     pub machine: Vec<Setting>,
     /// Considered, and not advised.
@@ -56,6 +60,7 @@ impl Pages {
             policy: policy.name(),
             medium: medium.map(Medium::name),
             settings,
+            recovery: None,
             machine: Vec::new(),
             not_advised,
             requires: if atomic { self.requires.to_vec() } else { Vec::new() },

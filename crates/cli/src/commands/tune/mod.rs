@@ -8,6 +8,7 @@
 mod advice;
 mod machine;
 mod mariadb;
+mod near;
 mod postgres;
 mod qemu;
 
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use seawall_media::Medium;
-use seawall_wire::shm::Policy;
+use seawall_wire::shm::{Policy, Preset};
 
 use advice::{Advice, Setting};
 
@@ -40,6 +41,8 @@ pub struct Tune {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    near: near::Goal,
+    #[command(flatten)]
     qemu: qemu::Wanted,
 }
 
@@ -62,6 +65,8 @@ pub fn tune(how: &Tune) -> Result<()> {
         _ => postgres::advise(policy, medium, how.mount),
     };
     advice.machine = machine::advise(medium, how.mount);
+    let preset = if how.database == "mariadb" { Preset::Mariadb } else { Preset::Postgres };
+    advice.recovery = near::advise(&how.near, preset)?;
     if how.json {
         return show::json(&advice);
     }
@@ -73,6 +78,7 @@ fn tell(advice: &Advice, medium: Option<Medium>) {
     let medium = medium.map_or("none yet: name the pool with --pool", Medium::label);
     show::facts(&[("policy", advice.policy.into()), ("medium", medium.into())]);
     settings("\nSettings", &advice.settings);
+    advice.recovery.iter().for_each(near::Near::tell);
     settings("\nThis machine's settings", &advice.machine);
     settings("\nNot advised here", &advice.not_advised);
     list("\nWhat must be true", &advice.requires);

@@ -5,6 +5,7 @@ mod mariadb;
 mod options;
 mod redis;
 mod sqlite;
+mod twin;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -48,7 +49,9 @@ pub fn find(
             presets().join(", ")
         )
     };
-    let found = if data.is_empty() { vec![from_command(preset, &inner.arguments)?] } else { data.to_vec() };
+    let mut found =
+        if data.is_empty() { vec![from_command(preset, &inner.arguments)?] } else { data.to_vec() };
+    found.extend(twin::state(&program.name, arguments)?);
     let roots = roots(preset, policy, &found, &inner.arguments)?;
     Ok(Found { inner, preset, roots })
 }
@@ -218,7 +221,7 @@ pub fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
     if !path.is_dir() {
         bail!("{} is not a directory", path.display());
     }
-    Ok(AddRoot { preset: preset.name().into(), policy: policy.name().into(), path, data })
+    Ok(AddRoot { preset: preset.name().into(), policy: policy.name().into(), path, data, recovery: None })
 }
 
 #[cfg(test)]

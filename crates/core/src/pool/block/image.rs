@@ -12,15 +12,15 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Release, SeqCst};
 
-use rustix::fs::{FallocateFlags, MemfdFlags};
+use rustix::fs::MemfdFlags;
 use seawall_media::block::{Anchor, Recovered};
 use seawall_media::{Region, durable};
 use seawall_wire::desk::Desk;
 
+use super::super::backing::Fresh;
 use super::super::error::PoolError;
-use super::super::file;
 use super::super::machine::boot;
 use super::super::mappings::{mapped_by_others, open_own, users_of_memory};
 use super::super::steps::{io as failing, map_error};
@@ -28,13 +28,16 @@ use super::kinds::Image;
 use crate::format::{Layout, Superblock};
 use crate::journal::{GIVEN_UP, bury_dead, open};
 
+/// Bytes of segments that a start takes memory for: enough for the lanes of a database that comes up.
+const FIRST: usize = 64 << 20;
+
 /// The image of a pool.
 pub fn path_of(memory: &Path, uuid: [u8; 16]) -> PathBuf {
     memory.join(format!("seawall-{:032x}.image", u128::from_le_bytes(uuid)))
 }
 
 /// A journal that is opened, and what it says of itself.
-pub(super) struct Source<'a> {
+pub(in crate::pool) struct Source<'a> {
     pub file: &'a File,
     pub path: &'a Path,
     pub anchor: Anchor,
@@ -56,10 +59,18 @@ impl<'a> Source<'a> {
         Desk::new(region, self.anchor.image as usize)
     }
 
-    /// Reads it into an image of zeros.
-    pub fn load(&self, region: &Region) -> Result<Recovered, PoolError> {
-        let loaded = open::load(self.file, region, self.anchor.image as usize);
+    /// Reads it into an image of zeros, where `apply` stores bytes at an offset.
+    pub fn load_with(
+        &self,
+        region: &Region,
+        apply: impl FnMut(usize, &[u8]),
+    ) -> Result<Recovered, PoolError> {
+        let loaded = open::load(self.file, self.desk(region), apply);
         loaded.map_err(|error| PoolError::Journal { path: self.path.into(), error })
+    }
+
+    fn load(&self, region: &Region) -> Result<Recovered, PoolError> {
+        self.load_with(region, |at, bytes| region.copy_in(at, bytes))
     }
 
     /// The image for whoever may write.
@@ -114,8 +125,35 @@ impl<'a> Source<'a> {
 
     /// Makes the image from the journal.
     fn make(&self, at: &Path) -> Result<(File, Recovered), PoolError> {
-        let (file, _, found) = make(at, self.path, self.bytes, |region| self.load(region))?;
+        let layout = Layout::for_size(self.anchor.image)
+            .ok_or_else(|| PoolError::Size { path: self.path.into(), size: self.anchor.image })?;
+        let (file, _, found) = make(at, self.path, self.bytes, |fresh| self.fill(fresh, layout))?;
         Ok((file, found))
+    }
+
+    /// Reads the journal into a new image, with memory for what is live and for what a start needs.
+    fn fill(&self, fresh: &Fresh<'_>, layout: Layout) -> Result<Recovered, PoolError> {
+        let desk_at = self.anchor.image as usize;
+        fresh.back(desk_at, self.bytes as usize)?;
+        let segments_to = |end: usize| {
+            let segments = end.saturating_sub(layout.segments_at()).div_ceil(layout.segment_bytes as usize);
+            (segments as u32).min(layout.segments)
+        };
+        let mut backed = segments_to(layout.segments_at() + FIRST);
+        let mut done = fresh.back(0, layout.segment(backed));
+        let found = self.load_with(&fresh.region, |at, bytes| {
+            let needed = segments_to(at + bytes.len());
+            if done.is_ok() && needed > backed {
+                done = fresh.back(layout.segment(backed), layout.segment(needed));
+                backed = needed;
+            }
+            if done.is_ok() {
+                fresh.region.copy_in(at, bytes);
+            }
+        })?;
+        done?;
+        self.desk(&fresh.region).unbacked().store(layout.segments - backed, Release);
+        Ok(found)
     }
 
     /// The image for whoever only looks, and never makes any.
@@ -146,7 +184,7 @@ fn is_of_this_boot(region: &Region, uuid: [u8; 16]) -> bool {
     Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid)
 }
 
-/// Makes an image at `at` of so many bytes, of the pool at `path`. `fill` writes to zeros. Whoever finds it under its name
+/// Makes an image at `at` of so many bytes, of the pool at `path`. `fill` takes memory, and writes to zeros. Whoever finds it under its name
 /// finds it complete.
 ///
 /// # Errors
@@ -155,7 +193,7 @@ pub(in crate::pool) fn make<T, E: From<PoolError>>(
     at: &Path,
     path: &Path,
     bytes: u64,
-    fill: impl FnOnce(&Region) -> Result<T, E>,
+    fill: impl FnOnce(&Fresh<'_>) -> Result<T, E>,
 ) -> Result<(File, Region, T), E> {
     let pids = users_of_memory(at).map_err(failing(at, "looking for users of"))?;
     if !pids.is_empty() {
@@ -167,29 +205,15 @@ pub(in crate::pool) fn make<T, E: From<PoolError>>(
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create_new(true).mode(0o600);
     let file = options.open(&temporary).map_err(failing(&temporary, "creating"))?;
-    let filled = room(&file, &temporary, bytes).map_err(E::from).and_then(|region| {
-        let filled = fill(&region)?;
+    let filled = Fresh::of(&file, &temporary, bytes).map_err(E::from).and_then(|fresh| {
+        let filled = fill(&fresh)?;
         std::fs::rename(&temporary, at).map_err(failing(at, "naming"))?;
-        Ok((region, filled))
+        Ok((fresh.region, filled))
     });
     if filled.is_err() {
         remove(&temporary)?;
     }
     filled.map(|(region, filled)| (file, region, filled))
-}
-
-/// Room for an image, mapped.
-fn room(file: &File, at: &Path, bytes: u64) -> Result<Region, PoolError> {
-    // A full memory must not become a SIGBUS in a database.
-    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes).map_err(|e| PoolError::NoRoom {
-        path: file::directory(at).into(),
-        bytes,
-        error: e.into(),
-    })?;
-    let region = Region::map(file, bytes, false).map_err(|e| map_error(at, e))?;
-    // Whoever leads copies what others wrote: in small pages each new one costs a fault.
-    region.collapse();
-    Ok(region)
 }
 
 /// The image at `at` for whoever only looks: root's, or that of the pool's `owner`. Else `fill` writes to zeros in memory of

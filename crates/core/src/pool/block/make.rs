@@ -188,5 +188,8 @@ fn first_batch(file: &File, anchor: Anchor, layout: Layout) -> io::Result<()> {
         sb.write(region);
         sb.write(region);
     })?;
+    if let Some(journal) = store.journal() {
+        journal.give_up(&store, Some(layout));
+    }
     Ok(())
 }

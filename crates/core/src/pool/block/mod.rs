@@ -258,13 +258,14 @@ impl Pool {
     }
 
     /// Gives up the image of a pool that was closed: whoever still has it mapped can never write the journal again,
-    /// and the next daemon makes one from the journal. The caller made sure that nobody needs it.
+    /// and the next daemon makes one from the journal. The caller made sure that nobody needs it. `is_closed`: nothing is
+    /// registered, so that nothing is live; the journal says so then.
     ///
     /// # Errors
     /// If it cannot be removed; it is given up all the same.
-    pub fn remove_image(&self) -> io::Result<()> {
+    pub fn remove_image(&self, is_closed: bool) -> io::Result<()> {
         let (Some(journal), Some(image)) = (self.region.journal(), &self.image) else { return Ok(()) };
-        journal.give_up(&self.region);
+        journal.give_up(&self.region, is_closed.then(|| self.layout()));
         std::fs::remove_file(&image.path)
     }
 }

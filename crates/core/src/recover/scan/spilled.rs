@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seawall_media::Region;
 
-use super::{Damage, Place, Segment, read_segment};
+use super::Damage;
+use super::segment::{self, Place, Segment};
 use crate::format::{SpillEntry, Spilled};
 use crate::pool::Pool;
 
@@ -25,7 +26,8 @@ pub(super) fn segments(pool: &Pool, retired: u64, damage: &mut Vec<Damage>) -> B
         let at = pool.region.len() + slot as usize * bytes.len();
         let there = memory.as_ref().filter(|_| area.slot(slot, &entry, &mut bytes)).and_then(|memory| {
             memory.copy_in(0, &bytes);
-            read_segment(pool, &Place { memory, base: 0, bytes: bytes.len(), at })
+            let place = Place { memory, base: 0, bytes: bytes.len(), at };
+            segment::read(&place, pool.superblock.uuid_low(), retired)
         });
         match there.filter(|segment| segment.header.seq == entry.seq) {
             Some(segment) => drop(found.insert(slot, segment)),

@@ -158,7 +158,9 @@ pub struct Pgbench {
 impl Pgbench {
     /// Starts it.
     pub fn start(lab: &Lab, case: &Case, cluster: &Cluster<'_>, seconds: u64) -> Result<Self> {
-        let logs = lab.work.data("pgbench-logs");
+        // One that is over may not have been read yet.
+        let names = (0..).map(|n| lab.work.data(&format!("pgbench-logs-{n}")));
+        let logs = names.into_iter().find(|dir| !dir.exists()).context("no name is free")?;
         lab.fresh_dir(&logs)?;
         let mut command = bench(case, seconds)?.command(cluster);
         transactions::log_to(&mut command, &logs);
@@ -176,6 +178,8 @@ impl Pgbench {
         if !lost {
             ended.success("pgbench")?;
         }
-        transactions::read(&self.logs)
+        let all = transactions::read(&self.logs)?;
+        std::fs::remove_dir_all(&self.logs)?;
+        Ok(all)
     }
 }

@@ -1,0 +1,212 @@
+//! `--recovery 1s`: checkpoints so near that a crash costs no more than that.
+//!
+//! A database that crashed replays its redo from the last checkpoint on before it takes transactions, so the distance of
+//! checkpoints bounds the time. They lie far apart by default, since each makes page images and fsyncs. Under the policy
+//! atomic neither is needed, and a near checkpoint costs next to nothing. Oracle calls the same goal
+//! `FAST_START_MTTR_TARGET`.
+//!
+//! ```text
+//! goal ─ speed: measured at the last recovery of this data, else assumed ─ redo that may be there
+//!      ─ the server's settings ─ and, for PostgreSQL, checkpoints that are asked for while it runs
+//! ```
+
+mod control;
+mod measured;
+mod pace;
+mod server;
+mod speed;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use seawall_daemon::{AddRoot, RecoveryGoal};
+use seawall_wire::shm::Preset;
+
+use crate::postmaster::Running;
+use crate::size;
+use control::Control;
+use pace::Pace;
+pub use server::Setting;
+pub use speed::Speed;
+
+/// Between two looks whether a server is ready.
+const LOOK: Duration = Duration::from_millis(20);
+/// Nobody wants to wait so long.
+const DAY: Duration = Duration::from_secs(86_400);
+/// A recovery of less redo than this shows no speed, bytes.
+const TELLING: u64 = 256 << 10;
+
+/// How long the recovery of a database may take.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    preset: Preset,
+    /// `None`: whatever it will be.
+    data: Option<PathBuf>,
+    goal: Duration,
+    speed: Speed,
+}
+
+impl Recovery {
+    /// For this data; without any, as it is assumed to be.
+    ///
+    /// # Errors
+    /// If checkpoints do not bound its recovery, or the goal is less than a start takes.
+    pub fn of(preset: Preset, data: Option<&Path>, goal: Duration) -> Result<Self> {
+        check(preset)?;
+        let speed = data.map_or_else(|| Speed::assumed(preset), |data| measured::load(preset, data));
+        if speed.redo_within(goal) == 0 {
+            bail!("--recovery {goal:?}: the start alone takes some {:.1} s", speed.fixed_s);
+        }
+        Ok(Self { preset, data: data.map(Path::to_owned), goal, speed })
+    }
+
+    /// How fast this data is replayed.
+    pub fn speed(&self) -> &Speed {
+        &self.speed
+    }
+
+    /// Redo that is replayed in time, bytes.
+    pub fn most(&self) -> u64 {
+        self.speed.redo_within(self.goal)
+    }
+
+    /// Redo that the settings alone allow, bytes: more, if the server knows no less.
+    pub fn bound(&self) -> u64 {
+        server::bound(self.preset, self.most(), self.data.as_deref())
+    }
+
+    /// Registers it with the directories of its database.
+    pub fn note(&self, roots: &mut [AddRoot]) {
+        roots.iter_mut().for_each(|root| root.recovery = Some(self.goal()));
+    }
+
+    /// What the daemon tells whoever watches.
+    pub fn goal(&self) -> RecoveryGoal {
+        self.speed.goal(self.goal)
+    }
+
+    /// The server's settings.
+    pub fn settings(&self) -> Vec<Setting> {
+        server::settings(self.preset, self.most(), self.data.as_deref())
+    }
+
+    /// A command's arguments with them.
+    ///
+    /// # Errors
+    /// If they cannot be given so.
+    pub fn with_settings(&self, arguments: &[OsString], inner: (&str, &[OsString])) -> Result<Vec<OsString>> {
+        server::with_settings(self.preset, arguments, inner, &self.settings())
+    }
+
+    /// Accompanies a server of PostgreSQL that starts now, in a thread of its own: learns from its recovery, if it has one,
+    /// then paces its checkpoints. `program`: what was started. Signals are blocked by then.
+    pub fn accompany(self, program: &Path) {
+        let Some(data) = self.data.clone().filter(|_| self.preset == Preset::Postgres) else { return };
+        let programs = server::programs(program).map(Path::to_owned);
+        let (begin, before) = (Instant::now(), Control::of(&data));
+        let former = Running::of(&data).ok().flatten();
+        // It ends with this process.
+        std::thread::spawn(move || {
+            wait_until_ready(&data, former.as_ref());
+            let most = self.learn(&data, begin.elapsed(), before).redo_within(self.goal);
+            Pace { data, programs }.keep(most)
+        });
+    }
+
+    /// Paces the checkpoints of a server that runs, for as long as this process lives. `program`: the server's own.
+    ///
+    /// # Errors
+    /// If there is no data.
+    pub fn pace(self, program: &Path) -> Result<()> {
+        let Some(data) = self.data.clone() else { bail!("whose checkpoints?") };
+        let programs = server::programs(program).map(Path::to_owned);
+        Pace { data, programs }.keep(self.most())
+    }
+
+    /// The speed that is known after a start that took so long. A crash recovery ends with a checkpoint, so what it
+    /// replayed lies between the two.
+    fn learn(&self, data: &Path, took: Duration, before: Option<Control>) -> Speed {
+        let Some(before) = before.filter(|before| !before.is_shut_down) else { return self.speed };
+        let redo = Control::of(data).map_or(0, |now| now.redo.saturating_sub(before.redo));
+        if redo > 0 {
+            errln!(
+                "seawall: the server is back {:.2} s after its start: {} of redo",
+                took.as_secs_f64(),
+                size::human(redo)
+            );
+        }
+        match redo >= TELLING {
+            true => measured::keep(data, &self.speed, Speed::shown(self.preset, redo, took)),
+            false => self.speed,
+        }
+    }
+}
+
+/// `former`: a note that a server which died has left behind.
+fn wait_until_ready(data: &Path, former: Option<&Running>) {
+    while Running::ready(data).is_none_or(|server| Some(&server) == former) {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// A time as people write it: `1s`, `500ms`, `2m`.
+///
+/// # Errors
+/// If it is none.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("no time: {text:?}; write for example 1s, 500ms or 2m");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = digits.parse::<f64>().map_err(|_| wrong())? * unit;
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero() && *time < DAY).ok_or_else(wrong)
+}
+
+/// Checkpoints bound the recovery of some databases only.
+///
+/// # Errors
+/// If not of this one.
+fn check(preset: Preset) -> Result<()> {
+    match preset {
+        Preset::Postgres | Preset::Mariadb => Ok(()),
+        Preset::Redis => {
+            bail!("--recovery is for PostgreSQL and MariaDB: Redis loads all of its data, see `seawall twin`")
+        }
+        other => bail!(
+            "--recovery is for PostgreSQL and MariaDB, whose checkpoints bound it: {} has none",
+            other.name()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(time("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        for wrong in ["", "s", "1h", "0s", "-1s", "1e99s", "999999m"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_checkpoints_can_be_near() {
+        let refused = check(Preset::Redis).expect_err("it loads everything").to_string();
+        assert!(refused.contains("seawall twin"), "{refused}");
+        assert!(check(Preset::Sqlite).is_err());
+        let data = tempfile::tempdir().expect("a directory");
+        let error = Recovery::of(Preset::Postgres, Some(data.path()), Duration::from_millis(1))
+            .expect_err("too short");
+        assert!(error.to_string().contains("the start alone"), "{error}");
+    }
+}

@@ -1,0 +1,8 @@
+//! `twin` and `twin_restart`: what a warm second Redis costs, and how soon it answers when the first one is killed.
+
+mod pair;
+mod rate;
+mod restart;
+
+pub use rate::{run as rate, steps as rate_steps};
+pub use restart::{run as restart, space as restart_space, steps as restart_steps};

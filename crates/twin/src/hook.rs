@@ -1,0 +1,18 @@
+//! What is told after a takeover: a command of the operator's, for a proxy, a virtual address, or a message.
+
+use std::process::Command;
+
+use crate::address::Address;
+
+/// Runs it. What it does is its own affair; that it failed is said.
+pub fn run(command: &str, process: i32, address: &Address) {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).env("SEAWALL_TWIN_PID", process.to_string());
+    shell.env("SEAWALL_TWIN_PORT", address.port.to_string());
+    shell.env("SEAWALL_TWIN_SOCKET", address.socket.clone().unwrap_or_default());
+    std::thread::spawn(move || match shell.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => errln!("seawall: the command after a takeover ended with {status}"),
+        Err(e) => errln!("seawall: the command after a takeover: {e}"),
+    });
+}
