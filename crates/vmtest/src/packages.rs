@@ -14,7 +14,7 @@ use crate::tool;
 /// XFS, virtio) and is small.
 const KERNEL: &str = "linux-image-cloud-amd64";
 /// What else runs in the guest, with the libraries that a usual host lacks.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 14] = [
     "busybox-static",
     "ndctl",
     "libdaxctl1",
@@ -24,6 +24,8 @@ const PACKAGES: [&str; 12] = [
     "libiniparser1",
     "libjson-c5",
     "libkmod2",
+    "libtraceevent1",
+    "libtracefs1",
     "libinih1",
     "liburcu8",
     "xfsprogs",
@@ -46,7 +48,8 @@ impl Packages {
         let tree = cache.join("tree");
         let kernel_package = kernel_package(&mut Command::new("apt-cache"))?;
         let mark = cache.join("complete");
-        if std::fs::read_to_string(&mark).is_ok_and(|text| text == kernel_package) {
+        let all = format!("{kernel_package} {}", PACKAGES.join(" "));
+        if std::fs::read_to_string(&mark).is_ok_and(|text| text == all) {
             return Self::found(tree);
         }
         let debs = cache.join("debs");
@@ -58,7 +61,7 @@ impl Packages {
         download.args(["--quiet", "--quiet", "download", &kernel_package]).args(PACKAGES);
         tool::run(download.current_dir(&debs)).context("downloading packages (apt-get update first?)")?;
         unpack(&debs, &tree)?;
-        std::fs::write(&mark, kernel_package)?;
+        std::fs::write(&mark, all)?;
         Self::found(tree)
     }
 
