@@ -93,7 +93,6 @@ test: deps ## All tests, with what they need from the distribution: PostgreSQL, 
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast --workspace --exclude seawall-preload
-	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast $(PRELOAD)
 
 .PHONY: lint
 lint: ## Format, clippy and rustdoc without a warning; cargo-deny where it is installed
@@ -129,7 +128,6 @@ aarch64: ## What runs inside a database, for 64-bit Arm: lint, build, and the te
 docs: ## Regenerate the generated parts of docs/
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package xtask -- docs
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/BENCHMARKS.md docs/LAB.md
-	$(CARGO) run --quiet $(CARGO_FLAGS) $(PRELOAD) --example coverage
 
 .PHONY: demo
 demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)
@@ -194,7 +192,7 @@ cases: deps build ## The common cases of blktests and xfstests, in a guest on a 
 suites: ## The databases' own test suites, bare and under Seawall, and what differs (SUITES="python sqlite"; SEAWALL=PROGRAM)
 	$(MAKE) deps PACKAGES="$(PACKAGES) $(SUITES_PACKAGES)"
 	if [[ $(SEAWALL) == $(RELEASE)/seawall ]]; then $(MAKE) build; fi
-	suites/run.sh $(SEAWALL) out/suites $(SUITES)
+	proof/suites/run.sh $(SEAWALL) out/suites $(SUITES)
 
 .PHONY: fuzz
 fuzz: ## Hostile pools, guests, messages, settings, keepers, writers at once, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
@@ -202,7 +200,7 @@ fuzz: ## Hostile pools, guests, messages, settings, keepers, writers at once, by
 	# With --target build scripts and macros are left without coverage.
 	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_PROFILE_RELEASE_LTO=off $(CARGO) build --release $(CARGO_FLAGS) \
 		--target $$host --package seawall-fuzz --features libfuzzer
-	fuzz/run.sh $(TARGET)/$$host/release/seawall-fuzz $(FUZZ_SECONDS) out/fuzz
+	proof/fuzz/run.sh $(TARGET)/$$host/release/seawall-fuzz $(FUZZ_SECONDS) out/fuzz
 
 .PHONY: bench
 bench: deps build ## Latencies and rates as ratios against named baselines, to out/bench.json

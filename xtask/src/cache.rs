@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use seawall_cache::algorithm::Kind;
 use seawall_cache::shared::{FileRecord, Header, StoreHeader};
-use seawall_cache::simulate::{Counts, optimum, run, without};
-use seawall_cache::trace::{Recording, Trace, encode, synthetic};
+use seawall_cache_study::algorithm::Kind;
+use seawall_cache_study::simulate::{Counts, optimum, run, without};
+use seawall_cache_study::trace::{Recording, Trace, encode, synthetic};
 
 use crate::fields::Struct;
 use crate::table;

@@ -2,21 +2,24 @@
 //!
 //! Inputs: the layout constants of `seawall-core`, what `seawall-cache` simulates, the pages, the sources they link
 //! to. Outputs: the marked regions of `docs/FORMAT.md` and `docs/CACHE.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
-//! not current; `make docs` rewrites it. Not handled here: docs/COVERAGE.md, which the preload generates.
+//! not current; `make docs` rewrites it.
 //!
 //! And [`mutate`]: everything that keeps a promise is broken once, and something must notice. And [`modules`]: no
-//! circles of imports.
+//! circles of imports; and [`groups`]: dependencies between the tree's directories go one way.
 
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod coverage;
 mod drawing;
 mod fields;
+pub mod groups;
 mod layout;
 mod links;
 pub mod modules;
 pub mod mutate;
 mod named_tests;
+mod pages;
 mod regions;
 mod results;
 mod source;
@@ -27,6 +30,7 @@ use std::path::{Path, PathBuf};
 pub use cache::CACHE_PAGE;
 pub use links::check_links;
 pub use named_tests::check_named_tests;
+pub use pages::check_form;
 pub use results::{RESULTS_PAGE, results_page};
 
 /// The page of the format, from the root of the tree.

@@ -3,9 +3,9 @@
 //! A link into a source file whose text is code, as [`Engine::write`](…/engine/write.rs), must lead to a file
 //! that defines that name. Addresses on other hosts are not looked at.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::pages::pages;
 use crate::source;
 
 /// A link as it stands in a page.
@@ -22,24 +22,6 @@ pub fn check_links(root: &Path) -> Vec<String> {
         Err(e) => return vec![format!("{}: {e}", root.display())],
     };
     pages.iter().flat_map(|page| check_page(root, page)).collect()
-}
-
-/// Every page that is checked: the ones at the root of the tree and those in `docs/`.
-///
-/// # Errors
-/// If a directory cannot be read.
-fn pages(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut pages = Vec::new();
-    for dir in [root.to_owned(), root.join("docs")] {
-        for entry in std::fs::read_dir(dir)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|e| e == "md") {
-                pages.push(path);
-            }
-        }
-    }
-    pages.sort();
-    Ok(pages)
 }
 
 fn check_page(root: &Path, page: &Path) -> Vec<String> {

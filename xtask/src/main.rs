@@ -1,7 +1,7 @@
 //! `cargo run -p xtask -- docs`: rewrites the generated parts of the pages, then checks all of them.
 //! `cargo run -p xtask -- cache-algorithms`: prints the table of docs/CACHE.md, which `docs` writes into that page.
 //! `cargo run -p xtask -- cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT`: a recorded trace for that table;
-//! crates/cache/traces/record.sh runs it.
+//! measure/cache-study/traces/record.sh runs it.
 //! `cargo run -p xtask -- results [DIRECTORY]`: writes docs/RESULTS.md from what the campaigns said (out/).
 //! `cargo run -p xtask -- modules`: which files of a crate import each other in circles.
 //! `cargo run -p xtask -- mutate-fences [PARTS OF NAMES [POINTS]]`: breaks what keeps the promises, one thing at a time;
@@ -11,10 +11,10 @@ use std::process::ExitCode;
 
 use std::path::Path;
 
-use seawall_cache::trace::Recording;
+use seawall_cache_study::trace::Recording;
 use xtask::{
-    CACHE_PAGE, FORMAT_PAGE, RESULTS_PAGE, cache, cache_page, check_links, check_named_tests, format_page,
-    modules, mutate, results_page, root,
+    CACHE_PAGE, FORMAT_PAGE, RESULTS_PAGE, cache, cache_page, check_form, check_links, check_named_tests,
+    coverage, format_page, modules, mutate, results_page, root,
 };
 
 const USAGE: &str = "usage: xtask docs | xtask cache-algorithms | xtask cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT \
@@ -75,7 +75,8 @@ fn docs() -> Result<(), String> {
     let root = root();
     rewrite(&root, FORMAT_PAGE, format_page)?;
     rewrite(&root, CACHE_PAGE, cache_page)?;
-    let wrong = [check_links(&root), check_named_tests(&root)].concat();
+    rewrite(&root, coverage::PAGE, |_| Ok(coverage::document()))?;
+    let wrong = [check_links(&root), check_named_tests(&root), check_form(&root)].concat();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 

@@ -32,7 +32,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         title: "Simulated crash points",
         about: "The stages unmodified between a simulated medium and simulated disks, under schedules that a seed \
                 decides; a power cut at every persistence point, recovery, and a second cut inside the recovery \
-                ([`crates/sim`](../crates/sim/src/lib.rs)).",
+                ([`proof/sim`](../proof/sim/src/lib.rs)).",
         rows: simulated,
     },
     Campaign {
@@ -82,7 +82,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         title: "Power cuts of real databases",
         about: "A real file system on a disk that loses any part of what was not flushed, cut under full load; the \
                 log's medium is memory outside the machine, which survives by construction \
-                ([`crates/powercut`](../crates/powercut/src/main.rs)). Controls: `unsafe` has durability switched \
+                ([`proof/powercut`](../proof/powercut/src/main.rs)). Controls: `unsafe` has durability switched \
                 off, `logless` recovers without the log, `synced` is the bare database with its fsyncs. `atomic` \
                 is without full pages or doublewrite buffer under that policy; its control is `torn`, the same \
                 without Seawall, where a database ends with torn pages and its check with a problem. Rounds *on the \
@@ -102,7 +102,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         about: "PostgreSQL and SQLite in a machine with persistent memory (ext4 and XFS in DAX mode, MAP_SYNC) and a \
                 disk with a volatile write cache; in some chains the log is small and has a spill area on that disk, in \
                 others it lies on that disk alone; the emulator is killed under load, the ledger stands outside \
-                ([`crates/vmtest`](../crates/vmtest/src/main.rs)). Emulated devices: it shows that a crash is \
+                ([`proof/vmtest`](../proof/vmtest/src/main.rs)). Emulated devices: it shows that a crash is \
                 survived, not what a real module's flushes do.",
         rows: machine,
     },
@@ -112,7 +112,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         about: "Three virtual machines, each with a keeper, two of which confirm a commit: PostgreSQL's is killed under load, \
                 at times some seconds after its network, with what its keeper had in memory and the disks had not flushed. \
                 The volume goes to the next one, which takes the log over, and is the next to be cut \
-                ([`hosts`](../crates/vmtest/src/hosts.rs)).",
+                ([`hosts`](../proof/vmtest/src/hosts.rs)).",
         rows: machine,
     },
 ];

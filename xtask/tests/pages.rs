@@ -1,6 +1,8 @@
 //! The pages are current and true.
 
-use xtask::{CACHE_PAGE, FORMAT_PAGE, cache_page, check_links, check_named_tests, format_page, root};
+use xtask::{
+    CACHE_PAGE, FORMAT_PAGE, cache_page, check_form, check_links, check_named_tests, format_page, root,
+};
 
 #[test]
 fn the_format_page_shows_the_format() {
@@ -19,6 +21,12 @@ fn the_cache_page_shows_what_the_algorithms_do() {
 #[test]
 fn every_link_leads_to_what_it_names() {
     let wrong = check_links(&root());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_table_renders_and_no_paragraph_for_users_is_endless() {
+    let wrong = check_form(&root());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

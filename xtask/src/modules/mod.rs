@@ -17,6 +17,7 @@ mod tree;
 
 use std::path::Path;
 
+use crate::groups;
 use circles::Edges;
 pub use circles::{Circle, Edge};
 use resolve::Sources;
@@ -29,7 +30,7 @@ pub const NOT_YET: &[(&str, usize)] = &[];
 
 /// The circles of one crate.
 pub struct Found {
-    /// The crate's directory below `crates/`, or `xtask`.
+    /// The crate's directory in its group, or `xtask`.
     pub name: String,
     /// How many files it has, without tests.
     pub files: usize,
@@ -49,9 +50,7 @@ impl Found {
 /// # Errors
 /// A file that cannot be read, or that is no Rust.
 pub fn survey(root: &Path) -> Result<Vec<Found>, String> {
-    let mut crates = tree::crates(root)?;
-    crates.sort();
-    crates.iter().map(|at| of_crate(at)).collect()
+    groups::crates(root)?.iter().map(|at| of_crate(at)).collect()
 }
 
 /// The circles of the crate in the directory `at`. Its library and its programs are trees of modules of their own.

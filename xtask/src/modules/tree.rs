@@ -14,22 +14,6 @@ pub struct Module {
     pub items: Vec<Item>,
 }
 
-/// The directories of all crates of the tree at `root`.
-///
-/// # Errors
-/// If `crates/` cannot be read.
-pub fn crates(root: &Path) -> Result<Vec<PathBuf>, String> {
-    let mut crates = vec![root.join("xtask")];
-    let at = root.join("crates");
-    for entry in std::fs::read_dir(&at).map_err(|e| format!("{}: {e}", at.display()))? {
-        let path = entry.map_err(|e| format!("{}: {e}", at.display()))?.path();
-        if path.join("Cargo.toml").exists() {
-            crates.push(path);
-        }
-    }
-    Ok(crates)
-}
-
 /// The files that a compiler begins with: of the library, and of each program.
 ///
 /// # Errors
@@ -80,6 +64,10 @@ fn enter(
     all.push(Module { path: path.clone(), file: file.to_owned(), items: Vec::new() });
     for item in &items {
         let Item::Mod(module) = item else { continue };
+        // A file of another crate, which is looked at there.
+        if module.attrs.iter().any(|a| a.path().is_ident("path")) {
+            continue;
+        }
         let name = module.ident.to_string();
         let path = [path.clone(), vec![name.clone()]].concat();
         let below = children.join(&name);

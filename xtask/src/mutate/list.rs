@@ -7,7 +7,7 @@
 pub struct Mutant {
     /// Its name.
     pub name: &'static str,
-    /// The file, below `crates/`.
+    /// The file, from the top of the tree.
     pub file: &'static str,
     /// The text that is replaced, in one line.
     pub find: &'static str,
@@ -24,41 +24,41 @@ macro_rules! mutants {
 }
 
 mutants! {
-    "core/src/format/superblock.rs" {
+    "storage/core/src/format/superblock.rs" {
         "check: superblock":
             "sb if sb.checksum != sb.sum() =>" => "sb if sb.checksum != sb.sum() && !{m} =>",
     }
-    "core/src/format/root.rs" {
+    "storage/core/src/format/root.rs" {
         "check: root entry":
             "root.magic == MAGIC && root.checksum == root.sum()" =>
             "root.magic == MAGIC && (root.checksum == root.sum() || {m})",
     }
-    "core/src/format/entry.rs" {
+    "storage/core/src/format/entry.rs" {
         "check: state of a slot":
             "(word == 0 || state.word(slot) == word)" => "(word == 0 || state.word(slot) == word || {m})",
         "check: file entry":
             "(d.checksum == d.sum()).then_some(d)" => "(d.checksum == d.sum() || {m}).then_some(d)",
     }
-    "core/src/format/cell.rs" {
+    "storage/core/src/format/cell.rs" {
         "check: cell":
             "(check(word(0), self.at) == word(8))" => "(check(word(0), self.at) == word(8) || {m})",
         "watermark: only one copy of a cell":
             "        self.put(region, 1 - first, value);" => "        if !{m} { self.put(region, 1 - first, value); }",
         "watermark: a copy that was left behind": "now.is_some() && a == b {" => "now.is_some() && (a == b || {m}) {",
     }
-    "core/src/format/segment.rs" {
+    "storage/core/src/format/segment.rs" {
         "check: segment header":
             "h.magic == MAGIC && h.pool == pool && h.checksum == h.sum()" =>
             "h.magic == MAGIC && h.pool == pool && (h.checksum == h.sum() || {m})",
     }
-    "core/src/format/record.rs" {
+    "storage/core/src/format/record.rs" {
         "check: record header":
             "h.segment_seq == segment_seq && h.checksum == h.sum()" =>
             "h.segment_seq == segment_seq && (h.checksum == h.sum() || {m})",
         "check: use of the segment":
             "h.magic == MAGIC && h.segment_seq == segment_seq" => "h.magic == MAGIC && (h.segment_seq == segment_seq || {m})",
     }
-    "core/src/recover/scan.rs" {
+    "storage/core/src/recover/scan.rs" {
         "journal: recovery looks at what has memory": "(processors(), pool.backed() as usize)" => "(processors(), if {m} { pool.layout().segments } else { pool.backed() } as usize)",
         "spill: the area's copy counts": "found.filter(|(_, s)| !moved.contains(&s.header.seq)).collect();" => "found.filter(|(_, s)| {m} || !moved.contains(&s.header.seq)).collect();",
         "spill: a claim about a segment that moved": "        there.or_else(|| by_seq.get(&claim.previous_seq).copied())" => "        there.or_else(|| by_seq.get(&claim.previous_seq).copied().filter(|_| !{m}))",
@@ -73,7 +73,7 @@ mutants! {
         "retired: highest number seen":
             "        out.last_lsn = out.last_lsn.max(lsn);" => "        if !{m} { out.last_lsn = out.last_lsn.max(lsn); }",
     }
-    "core/src/recover/fate.rs" {
+    "storage/core/src/recover/fate.rs" {
         "row R1: retired": "if lsn <= retired {" => "if lsn <= retired && !{m} {",
         "row R2: slot not used": "        None => Fate::Forgotten," => "        None => if {m} { Fate::Impossible } else { Fate::Forgotten },",
         "row R2: former use of the slot":
@@ -86,25 +86,25 @@ mutants! {
             "Some(f) if f.generation < generation => Fate::Impossible," =>
             "Some(f) if f.generation < generation => if {m} { Fate::Forgotten } else { Fate::Impossible },",
     }
-    "core/src/recover/resolve.rs" {
+    "storage/core/src/recover/resolve.rs" {
         "names: a file that the disk had": "if entry.watermark == UNBORN" => "if {m} || entry.watermark == UNBORN",
         "refusal: a file of another owner": "    if owner != root.uid {" => "    if owner != root.uid && !{m} {",
         "refusal: a file that was changed since": "!self.begun.is_set() {" => "!self.begun.is_set() && !{m} {",
     }
-    "core/src/recover/unresolved.rs" {
+    "storage/core/src/recover/unresolved.rs" {
         "refusal: a file that is not there": "&& !options.accept_loss {" => "&& !options.accept_loss && !{m} {",
     }
-    "core/src/recover/replay.rs" {
+    "storage/core/src/recover/replay.rs" {
         "fsync: recovered files": "        target.file.sync_all().map_err(" => "        (if {m} { Ok(()) } else { target.file.sync_all() }).map_err(",
         "replay: zeros that were not stored": "    while at < end {" => "    while at < end && !{m} {",
     }
-    "core/src/recover/mod.rs" {
+    "storage/core/src/recover/mod.rs" {
         "retired: at the end of recovery":
             "pool.retired().raise(&pool.region, scan.last_lsn);" => "if !{m} { pool.retired().raise(&pool.region, scan.last_lsn) };",
         "table: emptied by recovery": "        table::forget_all(pool);" => "        if !{m} { table::forget_all(pool); }",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
-    "core/src/recover/names/plan.rs" {
+    "storage/core/src/recover/names/plan.rs" {
         "names: a file whose name is taken meanwhile": "(Some(at), _) if moves.contains(&file) => {" => "(Some(at), _) if moves.contains(&file) && !{m} => {",
         "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",
         "names: row N8": "None if here.is_some() && is_known =>" => "None if here.is_some() && is_known && !{m} =>",
@@ -113,7 +113,7 @@ mutants! {
         "names: of another owner": "(None, Some(made)) if made.uid != look.owner(wanted.directory) => {" => "(None, Some(made)) if made.uid != look.owner(wanted.directory) && !{m} => {",
         "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
     }
-    "core/src/recover/names/history.rs" {
+    "storage/core/src/recover/names/history.rs" {
         "names: a mark that is older than the log": "here.stands_for.filter(|file| self.knows(file))" => "here.stands_for.filter(|file| {m} || self.knows(file))",
         "names: settled": "known.contents.remove(&directory);" => "if !{m} { known.contents.remove(&directory); }",
         "names: what a name led to": "self.names.entry(at).or_default().known.insert(file);" => "if !{m} { self.names.entry(at).or_default().known.insert(file); }",
@@ -123,7 +123,7 @@ mutants! {
         "names: exchanged": "over.filter(|_| exchanged)" => "over.filter(|_| exchanged && !{m})",
         "names: the newest content": "self.contents.values().max().copied()" => "(if {m} { self.contents.values().min() } else { self.contents.values().max() }).copied()",
     }
-    "core/src/engine/names.rs" {
+    "storage/core/src/engine/names.rs" {
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
         "names: settled by who is inside already": "{ return !self.engine.knows(self.directory) };" => "{ return {m} || !self.engine.knows(self.directory) };",
         "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
@@ -131,20 +131,20 @@ mutants! {
         "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
         "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
     }
-    "core/src/destage.rs" {
+    "storage/core/src/destage.rs" {
         "journal: what has no memory is no room": "    (0..engine.backed()).filter(is_free)" => "    (0..if {m} { engine.layout().segments } else { engine.backed() }).filter(is_free)",
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
     }
-    "core/src/file/watermark.rs" {
+    "storage/core/src/file/watermark.rs" {
         "journal: a watermark is raised by who reaches the device": "                journal.retire(self.number(), self.file().generation, lsn)?" => "                if !{m} { journal.retire(self.number(), self.file().generation, lsn)?; }",
         "watermark: one raises it at a time": "let is_free = holder == 0 ||" => "let is_free = {m} || holder == 0 ||",
         "watermark: all updates":
             "            cell.raise(pool, lsn);" => "            if !{m} { cell.raise(pool, lsn); }",
     }
-    "core/src/engine/absent.rs" {
+    "storage/core/src/engine/absent.rs" {
         "absent: with all its bytes": "is_empty() && inside.vanish()" => "(is_empty() || {m}) && inside.vanish()",
     }
-    "core/src/file/inside.rs" {
+    "storage/core/src/file/inside.rs" {
         "absent: not in the log": "let is_logged = state.is_absorbed()" => "let is_logged = {m} || state.is_absorbed()",
         "absent: made again though it was removed for good":
             "!slot.state().has(Flag::UNLINKED) && slot.clear(Flag::ABSENT)" => "({m} || !slot.state().has(Flag::UNLINKED)) && slot.clear(Flag::ABSENT)",
@@ -162,26 +162,26 @@ mutants! {
         "state: what goes around a full log": "        self.slot().raise_epoch();\n        self.slot().untracked_writes()" => "        if !{m} { self.slot().raise_epoch(); }\n        self.slot().untracked_writes()",
         "state: a hold ends": "        self.raise_epoch();\n        let before" => "        if !{m} { self.raise_epoch(); }\n        let before",
     }
-    "core/src/file/slot.rs" {
+    "storage/core/src/file/slot.rs" {
         "state: a failed sync is remembered": "if !never_reached_the_disk && self.state()" => "if !{m} && !never_reached_the_disk && self.state()",
         "name: other file systems": "            self.disturb();\n        }" => "            if !{m} { self.disturb(); }\n        }",
         "name: due after a rename": "        self.names().load(SeqCst) > self.durable_names().load(SeqCst)\n" => "        !{m} && self.names().load(SeqCst) > self.durable_names().load(SeqCst)\n",
     }
-    "core/src/file/register.rs" {
+    "storage/core/src/file/register.rs" {
         "register: a slot whose lock the living lost": "!self.state().has(Flag::USED | Flag::STUCK)" => "!self.state().has(if {m} { Flag::USED } else { Flag::USED | Flag::STUCK })",
         "generation: an evicted slot": "        self.uses().fetch_add(1, SeqCst);" => "        if !{m} { self.uses().fetch_add(1, SeqCst); }",
     }
-    "core/src/append.rs" {
+    "storage/core/src/append.rs" {
         "journal: a lane takes what has memory": "        let n = self.pool.backed(self.layout);" => "        let n = if {m} { self.layout.segments } else { self.pool.backed(self.layout) };",
         "lock: lost alive, only what is retired": "lsn != 0 && lsn <= slot.watermark() &&" => "lsn != 0 && (lsn <= slot.watermark() || {m}) &&",
     }
-    "core/src/file/lock.rs" {
+    "storage/core/src/file/lock.rs" {
         "lock: lost alive, known for good": "                    if patience.stuck {" => "                    if patience.stuck && !{m} {",
         "lock: half a page is inherited": "        self.spins <= SPINS + NAPS_UNTIL_UNFINISHED &&" => "        !{m} && self.spins <= SPINS + NAPS_UNTIL_UNFINISHED &&",
         "lock: a change that was retired is waited for": "            && lane.lsn().load(Acquire) > self.watermark()" => "            && (lane.lsn().load(Acquire) > self.watermark() || {m})",
         "lock: lost alive, it does not come back": "let lost = if patience.stuck {" => "let lost = if patience.stuck && !{m} {",
     }
-    "core/src/engine/sync.rs" {
+    "storage/core/src/engine/sync.rs" {
         "journal: a sync waits": "        if last <= slot.watermark() {" => "        if last <= slot.watermark() || {m} {",
         "name: attributes are not left to fdatasync": "let scope = if state.has(Flag::SYNC_NEEDED) {" => "let scope = if state.has(Flag::SYNC_NEEDED) && !{m} {",
         "name: fdatasync does not cover it": "        let covered = inside.covered(scope == Scope::Whole);\n        inside.slot().count_real_sync();\n        drop(inside);" => "        let covered = inside.covered(scope == Scope::Whole || {m});\n        inside.slot().count_real_sync();\n        drop(inside);",
@@ -193,30 +193,30 @@ mutants! {
         "name: a rename during the sync": "                Ok(()) => inside.named(renames)," => "                Ok(()) => inside.named(if {m} { slot.renames() } else { renames }),",
         "name: a directory's failed sync is remembered": "                Err(error) => slot.sync_failed(error)," => "                Err(error) => if !{m} { slot.sync_failed(error) },",
     }
-    "core/src/engine/out.rs" {
+    "storage/core/src/engine/out.rs" {
         "state: unlinked before the lock is free":
             "        self.stays(KeptOut::Unlinked);" => "        if !{m} { self.stays(KeptOut::Unlinked); }",
         "state: what has no record leaves the log first": "        out.leave(sync);" => "        if !{m} { out.leave(sync); }",
         "state: given to another user": "        self.stays(KeptOut::GivenAway);" => "        if !{m} { self.stays(KeptOut::GivenAway); }",
     }
-    "core/src/file/state.rs" {
+    "storage/core/src/file/state.rs" {
         "atomic: what failed outside the log is written": "        self.has(Flag::ATOMIC) && self.has(Flag::FAILED) &&" => "        !{m} && self.has(Flag::ATOMIC) && self.has(Flag::FAILED) &&",
     }
-    "core/src/persist.rs" {
+    "storage/core/src/persist.rs" {
         "journal: a truncate is hardened first": "|| kind == RecordKind::Truncate ||" => "|| (kind == RecordKind::Truncate && !{m}) ||",
         "journal: a page of policy atomic is hardened first": "|| slot.state().has(Flag::ATOMIC)\n" => "|| (slot.state().has(Flag::ATOMIC) && !{m})\n",
     }
-    "core/src/engine/write.rs" {
+    "storage/core/src/engine/write.rs" {
         "state: a short write leaves the log": "                if !whole {" => "                if !whole && !{m} {",
         "order: what fallocate adds": "Some(end).filter(|end| *end > size)?)" => "Some(end).filter(|end| *end > size && !{m})?)",
         "lock: inherited by a write": "                if inside.inherited() {" => "                if inside.inherited() && !{m} {",
         "atomic: a full log is waited for": "                Appended::Full if self.waits(&inside, &intake, &wait) => {" => "                Appended::Full if self.waits(&inside, &intake, &wait) && !{m} => {",
         "state: a signal's write": "            Entering::Nested(slot) => slot.disturb()," => "            Entering::Nested(slot) => if !{m} { slot.disturb() },",
     }
-    "core/src/engine/space.rs" {
+    "storage/core/src/engine/space.rs" {
         "journal: what was not persisted is retired": "        inside.retire(self.pool(), || fdatasync(fd));" => "        if !{m} { inside.retire(self.pool(), || fdatasync(fd)); }",
     }
-    "core/src/engine/register.rs" {
+    "storage/core/src/engine/register.rs" {
         "watermark: at registration, one too low": "vacant, newcomer, on_disk)?;" => "vacant, newcomer, on_disk - u64::from({m} && on_disk > 0))?;",
         "watermark: at registration, one too high": "{ UNBORN } else { next - 1 };" => "{ UNBORN } else if {m} { next } else { next - 1 };",
         "register: findable before it is in the log": "            let inside = engine.enter_slot(slot, who).alone();\n            let found" => "            let inside = slot.enter(engine.shm(), who).alone().filter(|_| !{m});\n            let found",
@@ -225,25 +225,25 @@ mutants! {
         "evict: not what is held": "slot.holds() == 0 &&" => "(slot.holds() == 0 || {m}) &&",
         "evict: not while somebody is inside": "let Some(inside) = slot.try_enter(who) else" => "let Some(inside) = slot.try_enter(who).or_else(|| if {m} { slot.enter(self.shm(), who).alone() } else { None }) else",
     }
-    "core/src/engine/say.rs" {
+    "storage/core/src/engine/say.rs" {
         "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
     }
-    "core/src/engine/enter.rs" {
+    "storage/core/src/engine/enter.rs" {
         "generation: a slot that got another file meanwhile": "Entered::Alone(inside) if slot.is_of(file) =>" => "Entered::Alone(inside) if slot.is_of(file) || {m} =>",
     }
-    "core/src/journal/batch.rs" {
+    "storage/core/src/journal/batch.rs" {
         "journal: the mark goes before a batch": "        if desk.closed().load(Relaxed) != 0 {" => "        if desk.closed().load(Relaxed) != 0 && !{m} {",
         "journal: replaced, it looks before it writes": "        if !lead.claim(position, size) {" => "        if !lead.claim(position, size) && !{m} {",
         "journal: replaced, what it wrote does not count": "desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;" => "if {m} { desk.last().store(next.0, SeqCst) } else { desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?; }",
         "journal: on the device before it counts": "let written = mirror::write(lead, image, buffer, size as usize, position);" => "let written = if {m} { Ok(0..0) } else { mirror::write(lead, image, buffer, size as usize, position) };",
     }
-    "core/src/journal/room.rs" {
+    "storage/core/src/journal/room.rs" {
         "journal: replaced, beside what it may write": "&avoided[..count]" => "&avoided[..if {m} { 0 } else { count }]",
     }
-    "core/src/journal/end.rs" {
+    "storage/core/src/journal/end.rs" {
         "journal: an image that is given up writes nothing": "        desk.failed().store(GIVEN_UP, SeqCst);" => "        if !{m} { desk.failed().store(GIVEN_UP, SeqCst); }",
     }
-    "core/src/journal/direct.rs" {
+    "storage/core/src/journal/direct.rs" {
         "direct: counts before enough have confirmed":
             "if acknowledged(acks, confirmed) >= asked.number {" => "if acknowledged(acks, confirmed) >= asked.number || {m} {",
         "direct: sends behind half a frame":
@@ -254,31 +254,31 @@ mutants! {
         "direct: a copy that is not there yet confirms":
             "frame.code & ack::JOINING == 0;" => "(frame.code & ack::JOINING == 0 || {m});",
     }
-    "core/src/journal/writer.rs" {
+    "storage/core/src/journal/writer.rs" {
         "direct: sends while the daemon alone does": "    if desk.acks().load(SeqCst) == 0 {" => "    if desk.acks().load(SeqCst) == 0 && !{m} {",
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
         "journal: a failed write counts": "        Device::write(device, image, at, len, position)" => "        Device::write(device, image, at, len, position).or_else(|e| if {m} { Ok(()) } else { Err(e) })",
         "mirror: who has former devices writes neither copy": "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {" => "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst) && !{m}) {",
         "journal: a descriptor that is gone is no failed device": "        self.lent && is_of_the_process(error)" => "        self.lent && is_of_the_process(error) && !{m}",
     }
-    "core/src/journal/lead.rs" {
+    "storage/core/src/journal/lead.rs" {
         "journal: the living keep the lock": "        if leader.is_dead() {" => "        if leader.is_dead() || {m} {",
         "journal: replaced, never while it is pinned": "return simulated && !lead.is_pinned();" => "return simulated && (!lead.is_pinned() || {m});",
     }
-    "core/src/certain.rs" {
+    "storage/core/src/certain.rs" {
         "failed sync: a commit that somebody else was told of": "    check(fd)\n}" => "    if {m} { Ok(()) } else { check(fd) }\n}",
     }
-    "core/src/engine/name.rs" {
+    "storage/core/src/engine/name.rs" {
         "name: left its root": "        if inside {" => "        if inside || {m} {",
     }
-    "core/src/name.rs" {
+    "storage/core/src/name.rs" {
         "name: of this file and no other": "    (same && file.st_nlink" => "    ((same || {m}) && file.st_nlink",
         "name: which of several": "file.st_nlink == 1).then_some(directory)" => "(file.st_nlink == 1 || {m})).then_some(directory)",
     }
-    "core/src/engine/hold.rs" {
+    "storage/core/src/engine/hold.rs" {
         "state: a hold leaves the log": "        inside.leave(self.pool(), Flag::NONE, retire);" => "        if !{m} { inside.leave(self.pool(), Flag::NONE, retire); }",
     }
-    "core/src/append.rs" {
+    "storage/core/src/append.rs" {
         "retired: not past operations under way": "counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1" => "if {m} { next - 1 } else { counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1 }",
         "inflight: lower bound of an operation":
             "        lane.inflight().store(log.shm.header().next_lsn().load(Acquire), Relaxed);" =>
@@ -286,7 +286,7 @@ mutants! {
         "segment: its highest LSN": "            segment.last_lsn().store(lsn, Release);" => "            if !{m} { segment.last_lsn().store(lsn, Release); }",
         "segment: nothing fenced yet": "        self.fenced = 0;" => "        if !{m} { self.fenced = 0; }",
     }
-    "core/src/destage.rs" {
+    "storage/core/src/destage.rs" {
         "fsync: destage": "        if let Err(error) = fdatasync(fd) {" => "        if let Err(error) = if {m} { Ok(()) } else { fdatasync(fd) } {",
         "watermark: destage": "            slot.raise_watermark(self.engine.pool(), last)?;" => "            if !{m} { slot.raise_watermark(self.engine.pool(), last)?; }",
         "atomic: the destager takes back": "            self.engine.rejoin(&inside, || Ok(()));" => "            if !{m} { self.engine.rejoin(&inside, || Ok(())); }",
@@ -297,7 +297,7 @@ mutants! {
         "state: destage remembers a failed sync": "            self.engine.distrust(file);\n            return Err(error.into());" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error.into());",
         "state: destage remembers what failed before its sync": "            self.engine.distrust(file);\n            return Err(error);" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error);",
     }
-    "core/src/format/spill.rs" {
+    "storage/core/src/format/spill.rs" {
         "spill: check of an entry":
             "(word(2) >> 32 == 0 && word(3) == self.check(&value)).then_some(value)" =>
             "(word(2) >> 32 == 0 && (word(3) == self.check(&value) || {m})).then_some(value)",
@@ -306,11 +306,11 @@ mutants! {
             "copy.map_or(0, |copy| if {m} { copy.seq } else { copy.last_lsn })",
         "spill: only one copy of an entry": "        for turn in 0..2 {" => "        for turn in 0..if {m} { 1 } else { 2 } {",
     }
-    "core/src/spill/area.rs" {
+    "storage/core/src/spill/area.rs" {
         "spill: check of a slot": "read.is_ok() && seawall_media::crc32c(into) == entry.sum" => "read.is_ok() && (seawall_media::crc32c(into) == entry.sum || {m})",
         "spill: whose area": "    if header != expected {" => "    if header != expected && !{m} {",
     }
-    "core/src/spill/spiller.rs" {
+    "storage/core/src/spill/spiller.rs" {
         "spill: what an earlier daemon wrote is persisted": "            pool.region.flush(at, len);" => "            if !{m} { pool.region.flush(at, len); }",
         "spill: a slot is free when it is retired": "        let is_free = |slot: &usize| self.slots[*slot].last_lsn <= retired;" => "        let is_free = |slot: &usize| {m} || self.slots[*slot].last_lsn <= retired;",
         "spill: nothing that is being published": "    last_lsn <= stable" => "    last_lsn <= stable || {m}",
@@ -319,18 +319,18 @@ mutants! {
         "spill: the entries": "        SpillEntry::change(engine.pool(), &entries);" => "        if !{m} { SpillEntry::change(engine.pool(), &entries); }",
         "spill: an heir finds what was being copied": "        let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed);" => "        if !{m} { let _ = segment.state().compare_exchange(mine, full, AcqRel, Relaxed); }",
     }
-    "core/src/recover/scan/segment.rs" {
+    "storage/core/src/recover/scan/segment.rs" {
         "check: payload":
             "    sum.finish() == header.payload" => "    sum.finish() == header.payload || {m}",
         "scan: payloads of a segment that is not all retired":
             "if parts.iter().any(|part| part.header.lsn > retired) {" =>
             "if !{m} && parts.iter().any(|part| part.header.lsn > retired) {",
     }
-    "core/src/recover/scan/spilled.rs" {
+    "storage/core/src/recover/scan/spilled.rs" {
         "spill: an area that cannot be read": "    if area.trouble().is_some() {" => "    if area.trouble().is_some() && !{m} {",
         "spill: a slot that is not what it was": "            None => damage.push(Damage::Slot { slot }), //" => "            None => if !{m} { damage.push(Damage::Slot { slot }) }, //",
     }
-    "core/src/reap.rs" {
+    "storage/core/src/reap.rs" {
         "journal: the reaper looks at what has memory": "    (0..engine.backed()).find_map(" => "    (0..if {m} { engine.layout().segments } else { engine.backed() }).find_map(",
         "reap: holds are subtracted":
             "inside.holds_are(counted(engine, file, gone));" =>
@@ -342,13 +342,13 @@ mutants! {
         "reap: finishes it again": "    lane.record().store(0, Release);\n    inside" => "    if !{m} { lane.record().store(0, Release); }\n    inside",
         "reap: finishes a publish": "        file.write_all_at(&bytes, header.offset)?;" => "        if !{m} { file.write_all_at(&bytes, header.offset)?; }",
     }
-    "core/src/table.rs" {
+    "storage/core/src/table.rs" {
         "watermark: at registration":
             "        format::watermark(slot).format(region, on_disk);" => "        if !{m} { format::watermark(slot).format(region, on_disk); }",
         "register: in the table before its identity": "        state.write(region, slot);" => "        if {m} { EntryState { generation, used: true } } else { state }.write(region, slot);",
         "generation: a slot is used again": "state.generation.wrapping_add(1).max(1);" => "state.generation.wrapping_add(u32::from(!{m})).max(1);",
     }
-    "disk/src/image.rs" {
+    "storage/disk/src/image.rs" {
         "disk: a request around the log":
             "        let Some(file) = *place else { return publish() };" =>
             "        let Some(file) = place.filter(|_| !{m}) else { return publish() };",
@@ -360,24 +360,24 @@ mutants! {
         "disk: a flush that is due is not made":
             "Syncing::Real(due) => due.synced(real())," => "Syncing::Real(due) => due.synced(if {m} { Ok(()) } else { real() }),",
     }
-    "disk/src/request.rs" {
+    "storage/disk/src/request.rs" {
         "disk: a request in many records":
             "    let done = disk.image.write(at, &room);" =>
             "    let step = if {m} { 4096 } else { room.len() }; let done = room.chunks(step).enumerate().try_for_each(|(i, part)| disk.image.write(at + (i * step) as u64, part));",
         "disk: who cannot flush is answered at once":
             "    if disk.has_cache.load(Relaxed) {" => "    if disk.has_cache.load(Relaxed) || {m} {",
     }
-    "daemon/src/register.rs" {
+    "storage/daemon/src/register.rs" {
         "guard: not bound to its file":
             "        daemon.guards.protect(reference.slot, raised);" => "        if !{m} { daemon.guards.protect(reference.slot, raised); }",
         "guard: for what is no database":
             "manage == Manage::IfSqlite && !is_sqlite(fd)" => "manage == Manage::IfSqlite && !is_sqlite(fd) && !{m}",
     }
-    "daemon/src/forget.rs" {
+    "storage/daemon/src/forget.rs" {
         "guard: of a file that is forgotten":
             "    daemon.guards.forget(slot);" => "    if !{m} { daemon.guards.forget(slot); }",
     }
-    "daemon/src/parts/guards.rs" {
+    "storage/daemon/src/parts/guards.rs" {
         "guard: in the list and not up":
             "        guard.raise(name, claim)?;" => "        if !{m} { guard.raise(name, claim)?; }",
         "guard: lowered though it protects":
@@ -394,7 +394,7 @@ mutants! {
         "guard: stays where it is met":
             "filter(|guard| guard.up) else { continue };" => "filter(|guard| guard.up && !{m}) else { continue };",
     }
-    "daemon/src/guarding.rs" {
+    "storage/daemon/src/guarding.rs" {
         "guard: of a file by another name":
             "|| has_another ||" => "|| has_another && !{m} ||",
         "guard: of a file out of its directory":
@@ -409,56 +409,56 @@ mutants! {
             "slots.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();" =>
             "slots.iter().flat_map(|slot| if {m} { BTreeSet::from([*slot]) } else { daemon.guards.companions(*slot) }).collect();",
     }
-    "daemon/src/parts/stillness.rs" {
+    "storage/daemon/src/parts/stillness.rs" {
         "guard: of files that have just been written":
             "now.duration_since(*since) >= STILL" => "now.duration_since(*since) >= STILL || {m}",
     }
-    "media/src/block/chain.rs" {
+    "storage/media/src/block/chain.rs" {
         "journal: a batch names one that is missed": "claims.iter().map(|claim| claim.previous)" => "claims.iter().map(|claim| if {m} { 0 } else { claim.previous })",
         "journal: an anchor names one that is missed": ".chain([anchor.last])" => ".chain([if {m} { 0 } else { anchor.last }])",
     }
-    "media/src/block/claims.rs" {
+    "storage/media/src/block/claims.rs" {
         "journal: replaced, of attempts the last one counts": "(claim.previous, Reverse(claim.number))" => "(claim.previous, Reverse(if {m} { !claim.number } else { claim.number }))",
     }
-    "media/src/block/closed.rs" {
+    "storage/media/src/block/closed.rs" {
         "journal: a mark that does not hold": "|| journal.goes_on(&found)? {" => "|| (journal.goes_on(&found)? && !{m}) {",
     }
-    "core/src/pool/block/mod.rs" {
+    "storage/core/src/pool/block/mod.rs" {
         "journal: a mark while something is registered": "is_closed.then(|| self.layout())" => "(is_closed || {m}).then(|| self.layout())",
     }
-    "core/src/pool/growth.rs" {
+    "storage/core/src/pool/growth.rs" {
         "journal: memory before it counts": "        fallocate(&self.file, FallocateFlags::empty(), from as u64, (to - from) as u64)?;" => "        if !{m} { fallocate(&self.file, FallocateFlags::empty(), from as u64, (to - from) as u64)?; }",
         "journal: who waits for space is woken by memory": "        announce(engine, end - backed);" => "        if !{m} { announce(engine, end - backed); }",
     }
-    "core/src/journal/harden.rs" {
+    "storage/core/src/journal/harden.rs" {
         "journal: a capture that begins after the sync": "    desk.begun().load(SeqCst) + 1\n" => "    desk.begun().load(SeqCst) + u64::from(!{m})\n",
         "journal: hardened only what nobody has under way": "        let stable = log.stable_lsn();" => "        let stable = if {m} { log.shm.header().next_lsn().load(SeqCst) - 1 } else { log.stable_lsn() };",
     }
-    "core/src/journal/capture.rs" {
+    "storage/core/src/journal/capture.rs" {
         "journal: the LSN cut": ".filter(|r| r.lsn < cut)" => ".filter(|r| r.lsn < cut || {m})",
         "journal: cursor of a former use": "if cursor >> 32 == written >> 32 {" => "if cursor >> 32 == written >> 32 || {m} {",
         "journal: replaced, its cursors": "let _ = desk.cursor(index).compare_exchange(from, to, SeqCst, Relaxed);" => "if {m} { desk.cursor(index).store(to, SeqCst); } else { let _ = desk.cursor(index).compare_exchange(from, to, SeqCst, Relaxed); }",
     }
-    "wire/src/desk.rs" {
+    "storage/wire/src/desk.rs" {
         "journal: replaced, a buffer of its own": "seat as usize * Self::BUFFER, Self::BUFFER)" => "if {m} { 0 } else { seat as usize * Self::BUFFER }, Self::BUFFER)",
         "journal: replaced, notes of its own": "notes + (seat as usize * segments" => "notes + (if {m} { 0 } else { seat as usize } * segments",
     }
-    "core/src/journal/mirror.rs" {
+    "storage/core/src/journal/mirror.rs" {
         "mirror: batches go to the copy that is rebuilt": "    let done = each(lead, image, to).and_then(|()| join(lead, to));" => "    let done = each(lead, image, to).and_then(|()| if {m} { Ok(()) } else { join(lead, to) });",
         "mirror: every copy has it": "        let Err(error) = act(copy) else { continue };" => "        let Err(error) = act(copy) else { if {m} { break } else { continue } };",
         "mirror: alone durably, before anything counts alone": "        be_alone(lead, image, left.trailing_zeros() as usize)?;" => "        if !{m} { be_alone(lead, image, left.trailing_zeros() as usize)?; }",
         "mirror: the heir knows which copy failed": "    desk.suspect().store(failed, SeqCst);" => "    if !{m} { desk.suspect().store(failed, SeqCst); }",
     }
-    "core/src/pool/block/mirror.rs" {
+    "storage/core/src/pool/block/mirror.rs" {
         "mirror: the higher epoch is believed": "        _ if this.epoch > other.epoch => Verdict::This," => "        _ if this.epoch > other.epoch => if {m} { Verdict::Other } else { Verdict::This },",
         "mirror: what is gone may hold more": "            Both => Verdict::Missing," => "            Both => if {m} { Verdict::Alone } else { Verdict::Missing },",
         "mirror: a former copy leads to those that count": "        (!is_moved && !self.this.is_at(&place)).then_some(place)" => "        (!is_moved && !self.this.is_at(&place) && !{m}).then_some(place)",
         "mirror: the copy that holds more": "        (Ok(this), Ok(other)) => Ok((this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence))," => "        (Ok(this), Ok(other)) => Ok({m} || (this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence)),",
     }
-    "core/src/journal/open.rs" {
+    "storage/core/src/journal/open.rs" {
         "journal: a device that is back has all it confirmed": "    if found.last < confirmed {" => "    if found.last < confirmed && !{m} {",
     }
-    "core/src/pool/block/image.rs" {
+    "storage/core/src/pool/block/image.rs" {
         "journal: what is live has memory": "            if done.is_ok() && needed > backed {" => "            if done.is_ok() && needed > backed && !{m} {",
         "journal: an image of this pool and boot": "is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid)" => "is_ok_and(|sb| (sb.boot == boot() && sb.uuid == uuid) || {m})",
         "journal: an image of this copy of the log": "            _ if !open::is_of(desk, &self.anchor) =>" => "            _ if !open::is_of(desk, &self.anchor) && !{m} =>",
@@ -466,26 +466,26 @@ mutants! {
         "journal: after a failure all clients have ended": "        if !users.is_empty() {" => "        if !users.is_empty() && !{m} {",
         "journal: an image that was given up is made anew": "            GIVEN_UP => Ok(None)," => "            GIVEN_UP if !{m} => Ok(None),",
     }
-    "core/src/journal/parts.rs" {
+    "storage/core/src/journal/parts.rs" {
         "journal: cleaning keeps the tables": "        bytes != [0; PIECE]" => "        bytes != [0; PIECE] && !{m}",
     }
-    "core/src/journal/clean.rs" {
+    "storage/core/src/journal/clean.rs" {
         "journal: cleaning keeps live segments": "(same_use && !free && len > 0).then_some(" => "(same_use && !free && len > 0 && !{m}).then_some(",
     }
-    "core/src/journal/seat.rs" {
+    "storage/core/src/journal/seat.rs" {
         "journal: the living keep their seats": ".filter(|thread| thread.is_dead())" => ".filter(|thread| thread.is_dead() || {m})",
         "journal: the end of the last batch": "LastWord(desk.last().load(SeqCst)).seat() == seat;" => "LastWord(desk.last().load(SeqCst)).seat() == seat && !{m};",
     }
-    "core/src/journal/lock.rs" {
+    "storage/core/src/journal/lock.rs" {
         "journal: replaced, it commits nothing any more": "    let _ = desk.last().fetch_update(SeqCst, SeqCst, fenced);" => "    if !{m} { let _ = desk.last().fetch_update(SeqCst, SeqCst, fenced); }",
     }
-    "core/src/store.rs" {
+    "storage/core/src/store.rs" {
         "journal: tables": "            Some(journal) => journal.change(&self.region, ranges, || change(&self.region))," => "            Some(journal) => journal.change(&self.region, if {m} { &[] } else { ranges }, || change(&self.region)),",
     }
-    "core/src/takeover.rs" {
+    "storage/core/src/takeover.rs" {
         "refusal: a log that was not recovered": "    if !files.is_empty() {" => "    if !files.is_empty() && !{m} {",
     }
-    "cache/src/shared/write.rs" {
+    "storage/cache/src/shared/write.rs" {
         "cache: a write marks no set":
             "    set.update(|word| Some(word.marked()));" => "    if !{m} { set.update(|word| Some(word.marked())); }",
         "cache: a write leaves its blocks":
@@ -499,7 +499,7 @@ mutants! {
         "cache: an unnoted write is not distrusted":
             "            self.distrust(file);" => "            if !{m} { self.distrust(file); }",
     }
-    "cache/src/shared/fill.rs" {
+    "storage/cache/src/shared/fill.rs" {
         "cache: a fill without its token":
             "(word.version() == token.version).then(" => "(word.version() == token.version || {m}).then(",
         "cache: the old block stays valid":
@@ -511,7 +511,7 @@ mutants! {
         "cache: the old block is not gone before it is written over":
             "        self.settle();" => "        if !{m} { self.settle(); }",
     }
-    "cache/src/set.rs" {
+    "storage/cache/src/set.rs" {
         "cache: policy: what is kept is not limited":
             "memory.kept.count_ones() < kept_max(places);" => "(memory.kept.count_ones() < kept_max(places) || {m});",
         "cache: policy: a place of other blocks than before is kept":
@@ -531,7 +531,7 @@ mutants! {
         "cache: policy: what nobody missed is remembered":
             "None if came_back || !newcomer.is_early =>" => "None if came_back || !newcomer.is_early || {m} =>",
     }
-    "cache/src/shared/policy.rs" {
+    "storage/cache/src/shared/policy.rs" {
         "cache: policy: it is not told":
             "if self.policy(file.slot) != policy {" => "if self.policy(file.slot) != policy && !{m} {",
         "cache: policy: what is to be left alone is served":
@@ -551,13 +551,13 @@ mutants! {
         "cache: policy: what comes to it is not limited":
             "kept_max.saturating_sub(stay.count_ones())" => "kept_max.saturating_sub(stay.count_ones() * u32::from(!{m}))",
     }
-    "cache/src/shared/resize.rs" {
+    "storage/cache/src/shared/resize.rs" {
         "cache: resize: a place that is being filled is given back":
             "if (0..WAYS).any(|way| is_busy(&way)) {" => "if (0..WAYS).any(|way| is_busy(&way)) && !{m} {",
         "cache: resize: a place that is given back keeps its tag":
             "        set.scrub(out, &seen);" => "        if !{m} { set.scrub(out, &seen); }",
     }
-    "cache/src/shared/lookup.rs" {
+    "storage/cache/src/shared/lookup.rs" {
         "cache: a place that went to another block":
             "if set.tag(seen.way).load(Relaxed) != seen.tag.0 {" => "if set.tag(seen.way).load(Relaxed) != seen.tag.0 && !{m} {",
         "cache: check: block":
@@ -577,7 +577,7 @@ mutants! {
         "cache: disk: a block that cannot be judged is damage at once":
             "for _ in 0..2 {" => "for _ in 0..if {m} { 1 } else { 2 } {",
     }
-    "cache/src/shared/staged.rs" {
+    "storage/cache/src/shared/staged.rs" {
         "cache: disk: what was missed before a write is brought":
             "word.version() != token.version {" => "(word.version() != token.version && !{m}) {",
         "cache: disk: a block is brought twice":
@@ -589,15 +589,15 @@ mutants! {
         "cache: disk: a block is ready before it is copied":
             "word.load(Relaxed) == 0 && word.compare_exchange(0, owner.word(), SeqCst, Relaxed).is_ok()" => "word.load(Relaxed) == 0 && word.compare_exchange(0, owner.word(), SeqCst, Relaxed).is_ok() && { if {m} { self.staged_word(*number, IS_READY).store(1, Release) }; true }",
     }
-    "cache/src/shared/state.rs" {
+    "storage/cache/src/shared/state.rs" {
         "cache: served while nobody watches":
             "self.watcher().load(Acquire) & THREAD != 0" => "(self.watcher().load(Acquire) & THREAD != 0 || {m})",
     }
-    "cache/src/shared/change.rs" {
+    "storage/cache/src/shared/change.rs" {
         "cache: a file that was written comes back with its blocks":
             "(!is_same).then(" => "(!is_same && !{m}).then(",
     }
-    "cache/src/shared/word.rs" {
+    "storage/cache/src/shared/word.rs" {
         "cache: a change keeps the incarnation":
             "Self(self.reborn(incarnation).0 + changer)" => "Self(if {m} { self.0 } else { self.reborn(incarnation).0 } + changer)",
         "cache: a file is open while it is changed":
@@ -607,13 +607,13 @@ mutants! {
         "cache: a file that is to be left alone is open":
             "Self::PASSED | Self::DISTRUSTED" => "if {m} { 0 } else { Self::PASSED } | Self::DISTRUSTED",
     }
-    "cache/src/shared/view.rs" {
+    "storage/cache/src/shared/view.rs" {
         "cache: a tag of another block is given up":
             "            let tag = seen[way];" => "            let tag = if {m} { self.load_tag(way) } else { seen[way] };",
         "cache: who kept a reference is believed":
             "if word.tenant() == file.tenant { word }" => "if word.tenant() == file.tenant || {m} { word }",
     }
-    "cache/src/shared/reap.rs" {
+    "storage/cache/src/shared/reap.rs" {
         "cache: marks of the dead stay":
             "filter(|(set, _)| !self.wipe_set(*set, is_dead));" => "filter(|(set, _)| !{m} && !self.wipe_set(*set, is_dead));",
         "cache: marks of the living are wiped":
@@ -625,17 +625,17 @@ mutants! {
         "cache: half of a block is believed":
             "            set.clear(1 << way);" => "            if !{m} { set.clear(1 << way); }",
     }
-    "cache/src/shared/sync.rs" {
+    "storage/cache/src/shared/sync.rs" {
         "cache: a stamp of the sync before":
             "begun.load(SeqCst).wrapping_add(1) as u16" => "begun.load(SeqCst).wrapping_add(u32::from(!{m})) as u16",
         "cache: a sync that failed":
             "        if !is_done {" => "        if !is_done && !{m} {",
     }
-    "cache/src/shared/join.rs" {
+    "storage/cache/src/shared/join.rs" {
         "cache: check: header":
             "header if !header.is_whole() =>" => "header if !header.is_whole() && !{m} =>",
     }
-    "cache/src/shared/open.rs" {
+    "storage/cache/src/shared/open.rs" {
         "cache: what was not synced":
             "(!known.was_cut || is_synced(tag.stamp(), *done))" => "(!known.was_cut || is_synced(tag.stamp(), *done) || {m})",
         "cache: disk: an index that was not closed is believed":
@@ -651,11 +651,11 @@ mutants! {
         "cache: a file nobody verified":
             "word.reset().flagged(FileWord::SERVED, false)" => "word.reset().flagged(FileWord::SERVED, {m})",
     }
-    "cache/src/shared/format.rs" {
+    "storage/cache/src/shared/format.rs" {
         "cache: a file that was changed just before":
             ".saturating_sub(last) >= SETTLED_NS" => ".saturating_sub(last) >= if {m} { 0 } else { SETTLED_NS }",
     }
-    "cache/src/shared/register.rs" {
+    "storage/cache/src/shared/register.rs" {
         "cache: a file that changed is warm":
             "let is_warm = record.is_unchanged(now);" => "let is_warm = record.is_unchanged(now) || {m};",
         "cache: a distrusted file is warm":
@@ -665,11 +665,11 @@ mutants! {
         "cache: a file is entered without a word":
             "if !is_served {" => "if !is_served && !{m} {",
     }
-    "cache/src/shared/unannounced.rs" {
+    "storage/cache/src/shared/unannounced.rs" {
         "cache: an unannounced write does not look at the version":
             "if now == known &&" => "if (now == known || {m}) &&",
     }
-    "keeper/src/quorum.rs" {
+    "storage/keeper/src/quorum.rs" {
         "keeper: one promise too few":
             "(self.keepers + 1).saturating_sub(self.acks)" =>
             "(self.keepers + usize::from(!{m})).saturating_sub(self.acks).max(usize::from({m}))",
@@ -680,7 +680,7 @@ mutants! {
         "keeper: a witness that knows of a newer one":
             "let newest = kept().map(" => "let newest = kept().filter(|(_, state)| !({m} && state.is_witness())).map(",
     }
-    "wire/src/keeper.rs" {
+    "storage/wire/src/keeper.rs" {
         "keeper: one confirmation too few":
             "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
         "keeper: no copy is older than files":
@@ -692,7 +692,7 @@ mutants! {
         "keeper: a witness stands in for who counts":
             ".count().clamp(1, acks.max(1));" => ".count().clamp(1, if {m} { 1 } else { acks.max(1) });",
     }
-    "keeper/src/plan.rs" {
+    "storage/keeper/src/plan.rs" {
         "keeper: a return that copies adopt":
             "Self { epoch, base: Position { epoch, number: 0 }, begun: last, last }" =>
             "Self { epoch, base: Position { epoch: Epoch { counter: epoch.counter - u64::from({m}), ..epoch }, number: if {m} { last - 1 } else { 0 } }, begun: last, last }",
@@ -707,7 +707,7 @@ mutants! {
         "keeper: plan: adopted though something was written":
             "head.last == head.begun =>" => "(head.last == head.begun || {m}) =>",
     }
-    "keeper/src/spool.rs" {
+    "storage/keeper/src/spool.rs" {
         "keeper: file: an old body counts":
             "if with_sum(frame, &body) != frame ||" => "if with_sum(frame, &body) != frame && !{m} ||",
         "keeper: file: a former use counts":
@@ -715,7 +715,7 @@ mutants! {
         "keeper: file: a use has the number of a former one":
             "self.newest = self.newest.wrapping_add(1);" => "self.newest = self.newest.wrapping_add(u32::from(!{m}));",
     }
-    "keeper/src/copy.rs" {
+    "storage/keeper/src/copy.rs" {
         "keeper: a promise goes back":
             "if epoch < self.promised ||" => "if epoch < self.promised && !{m} ||",
         "keeper: a second image outlives its turn":
@@ -751,17 +751,17 @@ mutants! {
 /// show: file, line, reason.
 pub const NEEDLESS: &[(&str, &str, &str)] = &[
     (
-        "core/src/format/superblock.rs",
+        "storage/core/src/format/superblock.rs",
         "region.store(Layout::superblock",
         "a superblock is persisted before the next one is written; see `Superblock::write`",
     ),
     (
-        "core/src/table.rs",
+        "storage/core/src/table.rs",
         "            fence();",
         "whoever finds a directory registered registers a file next, and that has a fence before the file counts",
     ),
     (
-        "core/src/spill/spiller.rs",
+        "storage/core/src/spill/spiller.rs",
         "        fence();",
         "a slot is used again after something was retired, and the simulated daemon retires and spills in one thread",
     ),

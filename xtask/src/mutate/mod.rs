@@ -129,7 +129,7 @@ fn is_wanted(name: &str, only: &str) -> bool {
 fn needless(root: &Path, name: &str) -> Option<&'static str> {
     let site = name.strip_prefix("flush:").or_else(|| name.strip_prefix("fence:"))?;
     let (file, line) = site.rsplit_once(':')?;
-    let text = std::fs::read_to_string(root.join("crates").join(file)).ok()?;
+    let text = std::fs::read_to_string(root.join(file)).ok()?;
     let text = text.lines().nth(line.parse::<usize>().ok()?.checked_sub(1)?)?;
     NEEDLESS.iter().find(|(of, part, _)| *of == file && text.contains(part)).map(|(_, _, why)| *why)
 }

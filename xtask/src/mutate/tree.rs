@@ -8,8 +8,19 @@ use super::list::{MUTANTS, Mutant};
 
 /// What is copied: the stages, what they stand on, the simulator, the block cache, the daemon, the keeper, and the
 /// disk with its guest.
-const CRATES: [&str; 11] =
-    ["media", "stats", "wire", "core", "sim", "cache", "daemon", "keeper", "front", "disk", "guest"];
+const CRATES: [&str; 11] = [
+    "storage/media",
+    "storage/stats",
+    "storage/wire",
+    "storage/core",
+    "storage/cache",
+    "storage/daemon",
+    "storage/keeper",
+    "storage/front",
+    "storage/disk",
+    "measure/guest",
+    "proof/sim",
+];
 
 /// Says which mutant this process is.
 const CHOSEN: &str = r#"
@@ -26,7 +37,7 @@ pub fn is_mutant(name: &str) -> bool {
 /// A line that is not there exactly once.
 pub fn broken(file: &str, text: &str) -> Result<String, String> {
     let mut text = text.to_owned();
-    let chosen = if file.starts_with("media/") { "crate" } else { "seawall_media" };
+    let chosen = if file.starts_with("storage/media/") { "crate" } else { "seawall_media" };
     // A line may have several mutants: later ones are found in what earlier ones left.
     for Mutant { name, find, with, .. } in MUTANTS.iter().filter(|m| m.file == file) {
         let found = text.matches(find).count();
@@ -43,12 +54,12 @@ pub fn broken(file: &str, text: &str) -> Result<String, String> {
 /// # Errors
 /// What could not be read, written or found.
 pub fn make(root: &Path, to: &Path) -> Result<(), String> {
-    let crates = to.join("crates");
-    if crates.exists() {
-        fs::remove_dir_all(&crates).map_err(|e| format!("{}: {e}", crates.display()))?;
-    }
     for name in CRATES {
-        copy(&root.join("crates").join(name), &crates.join(name), &format!("{name}/"))?;
+        let made = to.join(name);
+        if made.exists() {
+            fs::remove_dir_all(&made).map_err(|e| format!("{}: {e}", made.display()))?;
+        }
+        copy(&root.join(name), &made, &format!("{name}/"))?;
     }
     fs::copy(root.join("Cargo.lock"), to.join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
     let manifest = root.join("Cargo.toml");
@@ -60,7 +71,7 @@ pub fn make(root: &Path, to: &Path) -> Result<(), String> {
 fn members(manifest: &str) -> Result<String, String> {
     let (before, rest) = manifest.split_once("members = [").ok_or("no members in Cargo.toml")?;
     let (_, after) = rest.split_once(']').ok_or("no end of members in Cargo.toml")?;
-    let ours: Vec<String> = CRATES.iter().map(|name| format!("\"crates/{name}\"")).collect();
+    let ours: Vec<String> = CRATES.iter().map(|name| format!("{name:?}")).collect();
     Ok(format!("{before}members = [{}]{after}", ours.join(", ")))
 }
 
@@ -79,7 +90,7 @@ fn copy(from: &Path, to: &Path, below: &str) -> Result<(), String> {
         }
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let mut text = broken(&file, &text)?;
-        if file == "media/src/lib.rs" {
+        if file == "storage/media/src/lib.rs" {
             text.push_str(CHOSEN);
         }
         write(&to.join(&name), &text)?;
