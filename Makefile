@@ -127,7 +127,7 @@ aarch64: ## What runs inside a database, for 64-bit Arm: lint, build, and the te
 .PHONY: docs
 docs: ## Regenerate the generated parts of docs/
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package xtask -- docs
-	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/BENCHMARKS.md docs/LAB.md
+	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/measure/BENCHMARKS.md docs/measure/LAB.md
 
 .PHONY: demo
 demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)
@@ -208,10 +208,10 @@ bench: deps build ## Latencies and rates as ratios against named baselines, to o
 
 # Goes on where an earlier one was cut off; rm -r out/lab begins anew. What was measured is reported in any case.
 .PHONY: lab
-lab: deps build ## The lab's cases for PostgreSQL (some 20 minutes): docs/lab-notebook.md, out/lab/postgresql.html
+lab: deps build ## The lab's cases for PostgreSQL (some 20 minutes): docs/results/lab-notebook.md, out/lab/postgresql.html
 	status=0
 	$(RELEASE)/seawall-lab run --all --resume $(LAB) || status=$$?
-	$(RELEASE)/seawall-lab report --notebook docs/lab-notebook.md --html out/lab/postgresql.html
+	$(RELEASE)/seawall-lab report --notebook docs/results/lab-notebook.md --html out/lab/postgresql.html
 	exit $$status
 
 .PHONY: deps

@@ -18,8 +18,8 @@ strip --strip-unneeded "$tree"/usr/bin/seawall* "$tree/usr/lib/seawall/libseawal
 doc=$tree/usr/share/doc/seawall
 install -d "$doc" "$tree/DEBIAN" "$tree/usr/share/lintian/overrides"
 install -m 644 "$here/copyright" "$doc/copyright"
-for page in README.md docs/OPERATIONS.md docs/FAILURE_MODEL.md; do
-    install -m 644 "$top/$page" "$doc/"
+for page in README.md docs/admin/*.md docs/internals/FAILURE_MODEL.md; do
+    install -D -m 644 "$top/$page" "$doc/$page"
 done
 gzip -9n < "$top/CHANGELOG.md" > "$doc/changelog.gz"
 maintainer=$(sed -n 's/^Maintainer: //p' "$here/control")

@@ -1,4 +1,4 @@
-//! The tables of `docs/CACHE.md`: traces, sizes and algorithms, and structs of the zone; and how a recorded trace gets
+//! The tables of `docs/internals/CACHE.md`: traces, sizes and algorithms, and structs of the zone; and how a recorded trace gets
 //! into the tree.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::fields::Struct;
 use crate::table;
 
 /// The page the tables are on.
-pub const CACHE_PAGE: &str = "docs/CACHE.md";
+pub const CACHE_PAGE: &str = "docs/internals/CACHE.md";
 
 /// Percents of the blocks a trace reads: the page cache in front (0: the database reads with O_DIRECT), and ours.
 const SIZES: [(usize, usize); 4] = [(0, 10), (0, 40), (25, 10), (25, 67)];

@@ -1,4 +1,4 @@
-//! What the regions of `docs/FORMAT.md` hold: zones, and one drawing and one table for each struct.
+//! What the regions of `docs/internals/FORMAT.md` hold: zones, and one drawing and one table for each struct.
 
 use seawall_core::format::{
     AreaHeader, Descriptor, Layout, NameHead, ROOTS, RecordHeader, RootDescriptor, SegmentHeader,

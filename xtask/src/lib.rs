@@ -1,7 +1,7 @@
 //! Pages that stay true: the generated parts of `docs/`, and what all pages say about the tree.
 //!
 //! Inputs: the layout constants of `seawall-core`, what `seawall-cache` simulates, the pages, the sources they link
-//! to. Outputs: the marked regions of `docs/FORMAT.md` and `docs/CACHE.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
+//! to. Outputs: the marked regions of `docs/internals/FORMAT.md` and `docs/internals/CACHE.md`, and a list of what is wrong. `cargo test -p xtask` fails on a page that is
 //! not current; `make docs` rewrites it.
 //!
 //! And [`mutate`]: everything that keeps a promise is broken once, and something must notice. And [`modules`]: no
@@ -34,7 +34,7 @@ pub use pages::check_form;
 pub use results::{RESULTS_PAGE, results_page};
 
 /// The page of the format, from the root of the tree.
-pub const FORMAT_PAGE: &str = "docs/FORMAT.md";
+pub const FORMAT_PAGE: &str = "docs/internals/FORMAT.md";
 
 /// The root of the tree this program was built in.
 pub fn root() -> PathBuf {

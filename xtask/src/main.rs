@@ -1,8 +1,8 @@
 //! `cargo run -p xtask -- docs`: rewrites the generated parts of the pages, then checks all of them.
-//! `cargo run -p xtask -- cache-algorithms`: prints the table of docs/CACHE.md, which `docs` writes into that page.
+//! `cargo run -p xtask -- cache-algorithms`: prints the table of docs/internals/CACHE.md, which `docs` writes into that page.
 //! `cargo run -p xtask -- cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT`: a recorded trace for that table;
 //! measure/cache-study/traces/record.sh runs it.
-//! `cargo run -p xtask -- results [DIRECTORY]`: writes docs/RESULTS.md from what the campaigns said (out/).
+//! `cargo run -p xtask -- results [DIRECTORY]`: writes docs/results/RESULTS.md from what the campaigns said (out/).
 //! `cargo run -p xtask -- modules`: which files of a crate import each other in circles.
 //! `cargo run -p xtask -- mutate-fences [PARTS OF NAMES [POINTS]]`: breaks what keeps the promises, one thing at a time;
 //! the fates go to out/mutants.json.

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::links::{code, links_of, resolve};
 use crate::source;
 
-const PAGE: &str = "docs/FAILURE_MODEL.md";
+const PAGE: &str = "docs/internals/FAILURE_MODEL.md";
 const HEADING: &str = "held by";
 
 /// What is wrong with the page's tests.

@@ -1,4 +1,4 @@
-//! `docs/RESULTS.md`: what tried to break Seawall, how often, and what came of it. Written from the campaigns'
+//! `docs/results/RESULTS.md`: what tried to break Seawall, how often, and what came of it. Written from the campaigns'
 //! own results and never by hand; a campaign whose result is missing or makes no sense is said to be.
 //!
 //! Input: a directory with the results that [`CAMPAIGNS`] names, as `vm.json` (any of them), and `powercuts-*.json` of campaigns that were carried out apart; and the page as it is, whose section stays where there is
@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 
 /// The page, from the root of the tree.
-pub const RESULTS_PAGE: &str = "docs/RESULTS.md";
+pub const RESULTS_PAGE: &str = "docs/results/RESULTS.md";
 
-const HEAD: &str = "# Results\n\nWhat tried to break the promises of [the failure model](FAILURE_MODEL.md), how often, and \
+const HEAD: &str = "# Results\n\nWhat tried to break the promises of [the failure model](../internals/FAILURE_MODEL.md), how often, and \
 what came of it. This page is written by `cargo run -p xtask -- results` from what the campaigns said; `make soak` \
 runs them. A figure of nought under *lost* or *violations* counts only beside the control that shows that the same \
 test finds a loss where there is one.\n";
@@ -32,7 +32,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         title: "Simulated crash points",
         about: "The stages unmodified between a simulated medium and simulated disks, under schedules that a seed \
                 decides; a power cut at every persistence point, recovery, and a second cut inside the recovery \
-                ([`proof/sim`](../proof/sim/src/lib.rs)).",
+                ([`proof/sim`](../../proof/sim/src/lib.rs)).",
         rows: simulated,
     },
     Campaign {
@@ -73,7 +73,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         file: "mutants.json",
         title: "Mutation",
         about: "Each flush, fence, checksum check, watermark, real sync and row of the decision table is broken \
-                once; something must notice ([`MUTANTS`](../xtask/src/mutate/list.rs)). Control: the run with \
+                once; something must notice ([`MUTANTS`](../../xtask/src/mutate/list.rs)). Control: the run with \
                 nothing broken notices nothing.",
         rows: mutants,
     },
@@ -82,7 +82,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         title: "Power cuts of real databases",
         about: "A real file system on a disk that loses any part of what was not flushed, cut under full load; the \
                 log's medium is memory outside the machine, which survives by construction \
-                ([`proof/powercut`](../proof/powercut/src/main.rs)). Controls: `unsafe` has durability switched \
+                ([`proof/powercut`](../../proof/powercut/src/main.rs)). Controls: `unsafe` has durability switched \
                 off, `logless` recovers without the log, `synced` is the bare database with its fsyncs. `atomic` \
                 is without full pages or doublewrite buffer under that policy; its control is `torn`, the same \
                 without Seawall, where a database ends with torn pages and its check with a problem. Rounds *on the \
@@ -102,7 +102,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         about: "PostgreSQL and SQLite in a machine with persistent memory (ext4 and XFS in DAX mode, MAP_SYNC) and a \
                 disk with a volatile write cache; in some chains the log is small and has a spill area on that disk, in \
                 others it lies on that disk alone; the emulator is killed under load, the ledger stands outside \
-                ([`proof/vmtest`](../proof/vmtest/src/main.rs)). Emulated devices: it shows that a crash is \
+                ([`proof/vmtest`](../../proof/vmtest/src/main.rs)). Emulated devices: it shows that a crash is \
                 survived, not what a real module's flushes do.",
         rows: machine,
     },
@@ -112,7 +112,7 @@ const CAMPAIGNS: [Campaign; 10] = [
         about: "Three virtual machines, each with a keeper, two of which confirm a commit: PostgreSQL's is killed under load, \
                 at times some seconds after its network, with what its keeper had in memory and the disks had not flushed. \
                 The volume goes to the next one, which takes the log over, and is the next to be cut \
-                ([`hosts`](../proof/vmtest/src/hosts.rs)).",
+                ([`hosts`](../../proof/vmtest/src/hosts.rs)).",
         rows: machine,
     },
 ];

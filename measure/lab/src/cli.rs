@@ -41,7 +41,7 @@ pub enum Command {
     /// Answer round trips, for the bench of a log in other hosts' memory
     #[command(hide = true)]
     Pong { at: std::net::SocketAddr },
-    /// Rewrite the generated tables of docs/BENCHMARKS.md and docs/LAB.md
+    /// Rewrite the generated tables of docs/measure/BENCHMARKS.md and docs/measure/LAB.md
     #[command(hide = true)]
     Docs {
         /// The pages

@@ -14,6 +14,6 @@ fn the_page_has_every_parameter() {
         writeln!(table, "| `{}` | `{default}` | {} |", key.name, key.meaning).expect("written");
     }
     table.push_str("\n<!-- end -->\n");
-    let page = include_str!("../../../docs/LOADS.md");
-    assert!(page.contains(&table), "put this into docs/LOADS.md:\n{table}");
+    let page = include_str!("../../../docs/measure/LOADS.md");
+    assert!(page.contains(&table), "put this into docs/measure/LOADS.md:\n{table}");
 }

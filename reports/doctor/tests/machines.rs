@@ -85,7 +85,7 @@ fn the_page_lists_every_finding_and_every_finding_is_met() {
             met.extend(report.findings.iter().map(|found| found.id.to_owned()));
         }
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/DOCTOR.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/admin/DOCTOR.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let (_, tables) = page.split_once("## What it finds").expect("its tables");
     let rows = tables.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
@@ -97,7 +97,7 @@ fn the_page_lists_every_finding_and_every_finding_is_met() {
 #[test]
 fn every_id_in_the_sources_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(root.join("../../docs/DOCTOR.md")).expect("the page");
+    let page = std::fs::read_to_string(root.join("../../docs/admin/DOCTOR.md")).expect("the page");
     for entry in std::fs::read_dir(root.join("src/checks")).expect("checks") {
         let text = std::fs::read_to_string(entry.expect("one").path()).expect("a source");
         for kind in ["durability(", "speed(", "information("] {

@@ -2,7 +2,7 @@
 //!
 //! [`shared`] is the index and the store that many processes use at once, [`front`] what each of them does with it. [`set`] is the choice of the blocks it
 //! keeps, and [`model`] that choice without the blocks; [`advisory`] says what another size would give. How the choice
-//! was made, beside the published algorithms, is `measure/cache-study`'s. `docs/CACHE.md` shows all of it, and says
+//! was made, beside the published algorithms, is `measure/cache-study`'s. `docs/internals/CACHE.md` shows all of it, and says
 //! what is not built.
 //!
 //! What runs inside a database's process is `no_std` and allocates nothing; the rest needs feature `std`.

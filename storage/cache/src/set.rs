@@ -23,7 +23,7 @@
 pub const WAYS: usize = 16;
 
 /// Ghosts that come back in vain before all places cool. More keeps what is there longer: better against loops and
-/// behind a page cache, slower when what is wanted changes. Measured: `docs/CACHE.md`.
+/// behind a page cache, slower when what is wanted changes. Measured: `docs/internals/CACHE.md`.
 pub const PATIENCE: u8 = 8;
 
 /// Places of a set that kept blocks have to themselves, at most: three quarters, so that they starve nobody.

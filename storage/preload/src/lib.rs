@@ -5,7 +5,7 @@
 //!
 //! What runs here runs inside somebody else's process, perhaps in a signal handler, before constructors or
 //! after fork: no std, no allocation, no thread-local storage, no lock of our own, system calls by
-//! instruction. What must not drift is in docs/SEMANTICS.md; which call is where in docs/COVERAGE.md.
+//! instruction. What must not drift is in docs/internals/SEMANTICS.md; which call is where in docs/internals/COVERAGE.md.
 
 #![no_std]
 

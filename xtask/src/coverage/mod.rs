@@ -1,6 +1,6 @@
 //! The coverage table: what becomes of every file call that libc exports.
 //!
-//! `xtask docs` makes docs/COVERAGE.md of it, and a test compares it with the libc of the machine and with what the
+//! `xtask docs` makes docs/internals/COVERAGE.md of it, and a test compares it with the libc of the machine and with what the
 //! preload library exports.
 
 mod handled;
@@ -11,7 +11,7 @@ mod row;
 pub use row::{Row, What};
 
 /// The page, from the root of the tree.
-pub const PAGE: &str = "docs/COVERAGE.md";
+pub const PAGE: &str = "docs/internals/COVERAGE.md";
 
 /// Every row.
 pub fn table() -> impl Iterator<Item = &'static Row> {

@@ -1,6 +1,6 @@
 //! `bench`: every figure as a ratio against named baselines, all sides interleaved in one run.
 //!
-//! Output: `bench.json` (its keys: [`keys`], and docs/BENCHMARKS.md) and tables. Figures are medians over rounds, with
+//! Output: `bench.json` (its keys: [`keys`], and docs/measure/BENCHMARKS.md) and tables. Figures are medians over rounds, with
 //! `_min` and `_max` beside them. Nothing is asserted about speed here: it is printed.
 
 mod atomic;

@@ -1,4 +1,4 @@
-//! docs/BENCHMARKS.md and docs/LAB.md: their tables are generated, between marks, from [`super::keys`] and the cases.
+//! docs/measure/BENCHMARKS.md and docs/measure/LAB.md: their tables are generated, between marks, from [`super::keys`] and the cases.
 
 use std::fs;
 use std::path::Path;
@@ -47,19 +47,19 @@ mod tests {
 
     #[test]
     fn the_labs_page_names_every_case() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/LAB.md");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure/LAB.md");
         let now = fs::read_to_string(page).expect("the page");
-        assert!(now.contains(&format!("{BEGIN}cases{CLOSE}")), "docs/LAB.md has no table of cases");
-        assert!(current(&now).expect("a page") == now, "docs/LAB.md is not current: run `make docs`");
+        assert!(now.contains(&format!("{BEGIN}cases{CLOSE}")), "docs/measure/LAB.md has no table of cases");
+        assert!(current(&now).expect("a page") == now, "docs/measure/LAB.md is not current: run `make docs`");
     }
 
     #[test]
     fn the_benchmarks_page_names_every_key() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BENCHMARKS.md");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure/BENCHMARKS.md");
         let now = fs::read_to_string(page).expect("the page");
         for (section, _) in keys::SECTIONS {
             assert!(now.contains(&format!("{BEGIN}{section}{CLOSE}")), "{section} has no table");
         }
-        assert!(current(&now).expect("a page") == now, "docs/BENCHMARKS.md is not current: run `make docs`");
+        assert!(current(&now).expect("a page") == now, "docs/measure/BENCHMARKS.md is not current: run `make docs`");
     }
 }

@@ -106,7 +106,7 @@ pub fn list() -> Result<()> {
     Ok(())
 }
 
-/// The table of docs/LAB.md.
+/// The table of docs/measure/LAB.md.
 ///
 /// # Errors
 /// If there is a mistake in a case.
@@ -116,7 +116,7 @@ pub fn table() -> Result<String> {
         let names: Vec<_> = case.configurations.iter().map(|c| format!("`{}`", c.get_ref().name)).collect();
         let (name, question) = (case.name(), &case.question);
         out += &format!(
-            "| [`{name}`](../measure/lab/cases/{name}.toml) | {question} | {} | {} |\n",
+            "| [`{name}`](../../measure/lab/cases/{name}.toml) | {question} | {} | {} |\n",
             names.join(", "),
             case.load().in_words()
         );

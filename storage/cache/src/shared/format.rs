@@ -1,4 +1,4 @@
-//! The zone's format: what is found again after a restart. `docs/CACHE.md` draws it.
+//! The zone's format: what is found again after a restart. `docs/internals/CACHE.md` draws it.
 //!
 //! Integers are little-endian. Offsets and sizes are asserted at compile time, and nothing has padding.
 

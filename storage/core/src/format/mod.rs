@@ -1,4 +1,4 @@
-//! The format on the medium. `docs/FORMAT.md` draws it; the layout tables there are generated from here.
+//! The format on the medium. `docs/internals/FORMAT.md` draws it; the layout tables there are generated from here.
 //!
 //! Every struct states its size and has its offsets and the absence of padding checked at compile time
 //! (`IntoBytes` refuses padding). Integers are little-endian: big-endian machines are not supported and do

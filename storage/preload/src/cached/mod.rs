@@ -1,5 +1,5 @@
 //! The block cache, as this process uses it: [`read_through`] looks there first, and whatever may change a file says so
-//! ([`mod@change`]). `docs/CACHE.md` says what it must do and why; what all fronts do is `seawall_cache::front`, the zone
+//! ([`mod@change`]). `docs/internals/CACHE.md` says what it must do and why; what all fronts do is `seawall_cache::front`, the zone
 //! itself `seawall_cache::shared`.
 //!
 //! | a file | is written |

@@ -59,7 +59,7 @@ pub fn tune(wanted: &Wanted, as_json: bool) -> Result<()> {
              file on a DAX mount of this host\n"
         ),
     }
-    outln!("A disk, for any guest, with nothing installed in it (docs/DISK.md)");
+    outln!("A disk, for any guest, with nothing installed in it (docs/admin/VIRTUAL_DISK.md)");
     outln!("  seawall disk IMAGE.img --create SIZE --socket SOCKET");
     disk.iter().for_each(|option| outln!("  {option}"));
     outln!("\nNothing was changed.");

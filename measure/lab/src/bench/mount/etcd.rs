@@ -1,7 +1,7 @@
 //! etcd: puts a second, by its own benchmark if that is found, else by a load of ours; on this disk, and on one that
 //! takes a millisecond over each flush, as volumes of clouds do.
 //!
-//! Its own one is not in distributions: docs/BENCHMARKS.md has the commands that build it. It is named in
+//! Its own one is not in distributions: docs/measure/BENCHMARKS.md has the commands that build it. It is named in
 //! `SEAWALL_ETCD_BENCHMARK`. Ours asks the JSON gateway, which costs the server more for each put, so that the disk
 //! matters less.
 
