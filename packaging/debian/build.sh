@@ -18,7 +18,7 @@ strip --strip-unneeded "$tree"/usr/bin/seawall* "$tree/usr/lib/seawall/libseawal
 doc=$tree/usr/share/doc/seawall
 install -d "$doc" "$tree/DEBIAN" "$tree/usr/share/lintian/overrides"
 install -m 644 "$here/copyright" "$doc/copyright"
-for page in README.md docs/admin/*.md docs/internals/FAILURE_MODEL.md; do
+for page in README.md docs/README.md docs/*/*.md; do
     install -D -m 644 "$top/$page" "$doc/$page"
 done
 gzip -9n < "$top/CHANGELOG.md" > "$doc/changelog.gz"

@@ -14,11 +14,11 @@ pub mod coverage;
 mod drawing;
 mod fields;
 pub mod groups;
+pub mod held;
 mod layout;
 mod links;
 pub mod modules;
 pub mod mutate;
-mod named_tests;
 mod pages;
 mod regions;
 mod results;
@@ -29,7 +29,6 @@ use std::path::{Path, PathBuf};
 
 pub use cache::CACHE_PAGE;
 pub use links::check_links;
-pub use named_tests::check_named_tests;
 pub use pages::check_form;
 pub use results::{RESULTS_PAGE, results_page};
 

@@ -110,7 +110,7 @@ fn has_heading(text: &str, wanted: &str) -> Result<(), String> {
 }
 
 /// A heading as it is linked to: lower case, blanks as hyphens, punctuation left out.
-fn anchor(heading: &str) -> String {
+pub fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars()
         .filter(|c| c.is_alphanumeric() || " -_".contains(*c))

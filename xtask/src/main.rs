@@ -1,4 +1,5 @@
 //! `cargo run -p xtask -- docs`: rewrites the generated parts of the pages, then checks all of them.
+//! `cargo run -p xtask -- check-pages`: checks them, and writes nothing.
 //! `cargo run -p xtask -- cache-algorithms`: prints the table of docs/internals/CACHE.md, which `docs` writes into that page.
 //! `cargo run -p xtask -- cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT`: a recorded trace for that table;
 //! measure/cache-study/traces/record.sh runs it.
@@ -13,17 +14,18 @@ use std::path::Path;
 
 use seawall_cache_study::trace::Recording;
 use xtask::{
-    CACHE_PAGE, FORMAT_PAGE, RESULTS_PAGE, cache, cache_page, check_form, check_links, check_named_tests,
-    coverage, format_page, modules, mutate, results_page, root,
+    CACHE_PAGE, FORMAT_PAGE, RESULTS_PAGE, cache, cache_page, check_form, check_links, coverage, format_page,
+    held, modules, mutate, results_page, root,
 };
 
-const USAGE: &str = "usage: xtask docs | xtask cache-algorithms | xtask cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT \
+const USAGE: &str = "usage: xtask docs | xtask check-pages | xtask cache-algorithms | xtask cache-trace STRACE PART_OF_PATH BLOCK_BYTES LIMIT OUT \
     | xtask results [DIRECTORY] | xtask modules | xtask mutate-fences [PART OF A NAME[|…] [CRASH POINTS]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["docs"] => docs(),
+        ["check-pages"] => check_pages(),
         ["cache-algorithms"] => cache::algorithms().map(|table| print!("{table}")),
         ["cache-trace", strace, part, bytes, limit, to] => cache_trace(strace, part, [bytes, limit], to),
         ["results"] => results("out"),
@@ -75,8 +77,14 @@ fn docs() -> Result<(), String> {
     let root = root();
     rewrite(&root, FORMAT_PAGE, format_page)?;
     rewrite(&root, CACHE_PAGE, cache_page)?;
+    rewrite(&root, held::PAGE, |_| held::page(&root))?;
     rewrite(&root, coverage::PAGE, |_| Ok(coverage::document()))?;
-    let wrong = [check_links(&root), check_named_tests(&root), check_form(&root)].concat();
+    check_pages()
+}
+
+fn check_pages() -> Result<(), String> {
+    let root = root();
+    let wrong = [check_links(&root), check_form(&root)].concat();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 

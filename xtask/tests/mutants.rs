@@ -3,6 +3,7 @@
 use xtask::mutate::{MUTANTS, broken};
 use xtask::root;
 
+// Holds: internals/FAILURE_MODEL#the-simulator
 #[test]
 fn every_mutant_finds_its_line() {
     let mut files: Vec<&str> = MUTANTS.iter().map(|m| m.file).collect();

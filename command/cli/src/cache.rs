@@ -9,23 +9,24 @@ use crate::size;
 /// Bytes of a block if nobody says otherwise.
 pub const DEFAULT_BLOCK: u32 = 8192;
 
-/// What whoever needs a cache was told about it.
+/// The cache options of a command that needs a cache.
 #[derive(Clone, clap::Args)]
 pub struct WantedCache {
-    /// Have a block cache of this size: reads of data files are answered from it. In memory, as the pool is
+    /// Use a block cache of this size, which answers reads of data files. It lies in memory, as the pool does
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     cache: Option<u64>,
-    /// Bytes of its blocks: the database's pages. Reads of less than a block pass by. Without it 8K
+    /// Size of its blocks: the database's page size. Reads of less than a block bypass it. Without it 8K
     #[arg(long, value_name = "SIZE", value_parser = ["4K", "8K", "16K"], requires = "cache")]
     cache_block: Option<String>,
-    /// Where the block cache lies; without it beside the pool. A place on an ordinary file system, or a device, makes it a
-    /// cache on a disk, for one that is faster than the database's: it is read and written past the page cache
+    /// Where the block cache lies; without it beside the pool. A place on an ordinary file system, or a device, makes
+    /// it a cache on a disk, for a disk that is faster than the database's: it is read and written past the page cache
     #[arg(long, value_name = "PATH", requires = "cache")]
     cache_path: Option<PathBuf>,
-    /// What the block cache can grow to, by `seawall cache resize`, while it is in use. Its index has room for so much
+    /// How far `seawall cache resize` can grow the block cache while it is in use. Its index has room for this size
     #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "cache")]
     cache_max: Option<u64>,
-    /// Bytes that may be written to a block cache on a disk in a day: flash is worn by writes. Without it any number
+    /// Bytes that may be written to a block cache on a disk in a day, since writes wear out flash. Without it there is
+    /// no limit
     #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "cache")]
     cache_write_budget: Option<u64>,
 }

@@ -23,7 +23,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// A pool, named in one of several ways.
 #[derive(clap::Args, Clone)]
 pub struct Named {
-    /// Whose log is meant: an attached service, a database's directory, or a pool; without it the one that is in use
+    /// Which log: an attached service, a database's directory, or a pool; without it the one that is in use
     #[arg(value_name = "SERVICE|DIRECTORY|POOL", conflicts_with = "pool")]
     pub what: Option<OsString>,
     /// The pool

@@ -48,7 +48,7 @@ enum Command {
     Keeper(commands::keeper::KeeperArgs),
     /// Run a command with Seawall: recover if needed, preload, drain and close at its end
     Run(run::Run),
-    /// Put Seawall permanently under a service of systemd, from its next start on
+    /// Put Seawall permanently under a systemd service, from its next start on
     Attach(attach::Attach),
     /// Undo `attach`: drain, check that nothing is left, remove what was written
     Detach(attach::Detach),
@@ -63,9 +63,9 @@ enum Command {
     Freeze(commands::freeze::Freeze),
     /// End a freeze: its files go back into the log
     Thaw(commands::freeze::Thaw),
-    /// Name the guards in a directory, and lower those of a copy or of a lost pool
+    /// List the guards in a directory, and lower those of a copy or of a lost pool
     Guard(commands::guard::Guard),
-    /// Give a log on a block device a second copy, or another one in the place of a lost one
+    /// Give a log on a block device a second copy, or replace a lost one
     Mirror(commands::mirror::Mirror),
     /// Look into a pool: superblock, roots, files, records. Changes nothing
     Inspect(commands::inspect::Look),
@@ -73,7 +73,7 @@ enum Command {
     Provision(commands::provision::Provision),
     Layout(commands::layout::Layout),
     Tier(commands::tier::Tier),
-    /// Say which settings of a database to change under Seawall, and why. Changes nothing
+    /// Show which settings of a database to change under Seawall, and why. Changes nothing
     Tune(commands::tune::Tune),
     Twin(commands::twin::Twin),
     /// Mount a directory with Seawall's promises, for programs that cannot be preloaded
@@ -83,7 +83,7 @@ enum Command {
     Disk(Box<commands::disk::Disk>),
     /// Check a pool. Exit code 1 if it is damaged
     Verify(commands::inspect::Look),
-    /// Say what of a database is in the block cache: kept, never, brought before it is asked for
+    /// Choose what of a database is in the block cache: kept, never cached, read in before it is asked for
     Cache(commands::cache::Cache),
     /// Drain, remove the guards, end the daemon
     Stop(commands::ask::Ask),
@@ -95,19 +95,19 @@ enum Command {
     Report(commands::awr::report::Report),
     /// Compare two periods
     Compare(commands::awr::compare::Compare),
-    /// Show what happens now: waits, the log, commits
+    /// Show what is happening now: waits, the log, commits
     Top(commands::awr::top::Top),
     /// Serve metrics to Prometheus
     Metrics(commands::awr::top::Metrics),
-    /// Run experiments: configurations against each other, and what the figures really show
+    /// Run experiments that compare configurations, and show what the figures really prove
     Lab(commands::lab::Lab),
     /// The daemon itself
     #[command(hide = true)]
     Daemon(commands::daemon::Daemon),
-    /// What answers for a daemon that stands still
+    /// The process that answers for a daemon that stands still
     #[command(hide = true)]
     Watchdog,
-    /// What the units of attached services call
+    /// The commands that the units of attached services call
     #[command(hide = true, subcommand)]
     Service(attach::Hook),
     /// Manual pages and shell completions, for packages

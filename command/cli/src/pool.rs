@@ -104,11 +104,11 @@ fn is_mine(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.uid() == geteuid().as_raw())
 }
 
-/// The area behind a pool that is made.
+/// The area behind a new pool.
 #[derive(clap::Args)]
 pub struct Spill {
-    /// A spill area behind a new pool: a new file on a fast disk, or an empty device, for what the pool has no room for while
-    /// the data's disk is slower than the commits
+    /// Add a spill area to a new pool: a new file on a fast disk, or an empty device. It takes what the pool has no
+    /// room for while the data's disk is slower than the commits
     #[arg(long, value_name = "PATH")]
     spill: Option<PathBuf>,
     /// With --spill: its size; without it 16 times the pool's
@@ -139,7 +139,7 @@ impl Spill {
     }
 }
 
-/// What whoever needs a pool was told about it.
+/// The pool options of a command that needs a pool.
 #[derive(clap::Args)]
 pub struct Wanted {
     /// The pool; without it the user's default pool on persistent memory, or a log beside the data; made on demand
@@ -148,7 +148,7 @@ pub struct Wanted {
     /// Size of a pool that is made on demand
     #[arg(long, value_parser = size::parse)]
     size: Option<u64>,
-    /// Allow a pool in RAM, for trying, testing, measuring: it does not survive a crash of the machine
+    /// Allow a pool in RAM, for trying out, testing, measuring: it does not survive a crash of the machine
     #[arg(long)]
     pub emulated: bool,
     /// The log on a block device: a file on a disk, made on demand, or a device that `seawall init --block` prepared
@@ -161,7 +161,7 @@ pub struct Wanted {
     spill: Spill,
     #[command(flatten)]
     keepers: Keepers,
-    /// Files of the database that are to be managed, as far as that is known.
+    /// Files of the database that need to be managed, as far as that is known.
     #[arg(skip)]
     files: Cell<usize>,
 }

@@ -35,17 +35,23 @@ impl Environment {
 /// # Errors
 /// If there is no such user, or we may not.
 pub fn become_named(name: &str) -> Result<Environment> {
+    let user = other(name)?;
+    user.as_ref().map(switch).transpose()?;
+    Ok(Environment { user })
+}
+
+/// The user `name`, if it is somebody else, whom we may become.
+fn other(name: &str) -> Result<Option<User>> {
     let user = User::from_name(name)
         .with_context(|| format!("looking up the user {name}"))?
         .with_context(|| format!("--user {name}: there is no such user"))?;
     if user.uid == geteuid() {
-        return Ok(Environment::default());
+        return Ok(None);
     }
     if !geteuid().is_root() {
         bail!("--user {name}: only root can run a command as another user; use sudo for `seawall` itself");
     }
-    switch(&user)?;
-    Ok(Environment { user: Some(user) })
+    Ok(Some(user))
 }
 
 /// As root, becomes the owner of a pool: what is made beside it must be that user's.
@@ -74,8 +80,20 @@ impl StandIn {
     /// # Errors
     /// If there is no such user, or we may not.
     pub fn of(uid: u32) -> Result<Self> {
-        let user = User::from_uid(Uid::from_raw(uid))?
-            .with_context(|| format!("the data belongs to the unknown user {uid}"))?;
+        let user = User::from_uid(Uid::from_raw(uid))?;
+        Self::for_user(&user.with_context(|| format!("the data belongs to the unknown user {uid}"))?)
+    }
+
+    /// As root, stands in for the user of this name; `None` for oneself.
+    ///
+    /// # Errors
+    /// If there is no such user, or we may not.
+    pub fn named(name: &str) -> Result<Option<Self>> {
+        let user = other(name)?;
+        user.as_ref().map(Self::for_user).transpose()
+    }
+
+    fn for_user(user: &User) -> Result<Self> {
         let groups = getgroups().context("asking for our groups")?;
         let name = CString::new(user.name.as_bytes())?;
         initgroups(&name, user.gid).with_context(|| format!("taking the groups of {}", user.name))?;

@@ -65,6 +65,7 @@ fn come_back(place: &Place, keepers: &mut [Keeper]) {
     assert!(place.status()["kept"]["counting"].as_u64() >= Some(2));
 }
 
+// Holds: admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn commits_go_on_without_keepers_and_go_to_them_again_when_they_are_back() {
     let (mut keepers, place, mut writer) = kept_by_two(&[]);
@@ -84,6 +85,7 @@ fn commits_go_on_without_keepers_and_go_to_them_again_when_they_are_back() {
     assert!(report["live"].as_u64() >= Some(9), "{report}");
 }
 
+// Holds: admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn an_older_copy_is_not_replayed_over_what_the_disk_has() {
     let (mut keepers, place, mut writer) = kept_by_two(&["--harden", "affirm"]);
@@ -104,6 +106,7 @@ fn an_older_copy_is_not_replayed_over_what_the_disk_has() {
     assert_eq!(mark(&place), None, "the keepers have the log again");
 }
 
+// Holds: admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn keepers_that_come_back_with_nothing_get_the_log_again() {
     let (mut keepers, place, mut writer) = kept_by_two(&["--harden", "memory"]);
@@ -118,6 +121,7 @@ fn keepers_that_come_back_with_nothing_get_the_log_again() {
     assert_eq!(Writer::found(&place), 64);
 }
 
+// Holds: admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn a_daemon_that_dies_meanwhile_is_replaced_and_the_next_one_comes_back_to_the_keepers() {
     let (mut keepers, place, mut writer) = kept_by_two(&[]);
@@ -134,6 +138,7 @@ fn a_daemon_that_dies_meanwhile_is_replaced_and_the_next_one_comes_back_to_the_k
     assert_eq!(Writer::found(&place), 42);
 }
 
+// Holds: admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn a_daemon_that_starts_without_keepers_goes_on_too() {
     let (mut keepers, place, mut writer) = kept_by_two(&[]);
@@ -173,6 +178,7 @@ fn where_pages_must_not_tear_it_waits_and_fails_as_under_protection() {
 }
 
 /// The volume is the same; the keepers' copies are older than what is on it.
+// Holds: admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn a_takeover_replays_nothing_over_a_host_that_had_gone_on_alone() {
     let Some(s) = Scene::in_mode(2, "availability") else { return };
@@ -202,6 +208,7 @@ fn a_takeover_replays_nothing_over_a_host_that_had_gone_on_alone() {
     assert_eq!(Writer::found(&s.place), 5);
 }
 
+// Holds: admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn a_host_that_is_alone_stops_when_it_learns_that_another_one_has_the_log() {
     let Some(s) = Scene::in_mode(2, "availability") else { return };

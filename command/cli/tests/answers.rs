@@ -93,6 +93,7 @@ fn socket_of(run: &std::process::Child) -> PathBuf {
     named.expect("a socket").into()
 }
 
+// Holds: internals/SEMANTICS#policy-atomic
 #[test]
 fn whatever_the_daemon_answers_a_data_file_is_asked_for_again_and_it_is_said() {
     if !common::has("perl") {

@@ -99,6 +99,7 @@ fn a_command_that_no_preset_knows_needs_its_directory_only() {
     said.succeeds().says(&["in the log: ", "data/x"]);
 }
 
+// Holds: L24
 #[test]
 fn a_log_that_outlives_the_machine_needs_a_recovery_at_its_start_or_a_word() {
     let mut place = Place::bare();
@@ -113,6 +114,7 @@ fn a_log_that_outlives_the_machine_needs_a_recovery_at_its_start_or_a_word() {
     scene.run(&["--data", "data", "--no-boot", "--unguarded"], &command).succeeds();
 }
 
+// Holds: L24
 #[test]
 fn what_was_acknowledged_is_there_after_a_power_cut_and_the_note_says_where_it_is() {
     let place = Place::new();

@@ -26,6 +26,7 @@ fn answers(policy: &str) -> Option<(Vec<String>, serde_json::Value)> {
     Some((said, file.unwrap_or_default()))
 }
 
+// Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn under_atomic_there_is_no_io_uring_and_data_files_stay_in_the_log() {
     let Some((said, file)) = answers("atomic") else { return };

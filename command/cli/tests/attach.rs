@@ -396,6 +396,7 @@ RestartSec=10s
 NoNewPrivileges=yes
 ";
 
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn tables_are_followed_by_a_unit_that_comes_and_goes_with_the_service() {
     let image = Image::new();

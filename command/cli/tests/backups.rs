@@ -37,6 +37,7 @@ fn backup_of(server: &Postgres) -> PathBuf {
     server.dir.path().join("backup")
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn pg_basebackup() {
     let Some(server) = server() else { return };
@@ -50,6 +51,7 @@ fn pg_basebackup() {
 }
 
 /// As pgBackRest, Barman and WAL-G do it: the files one by one between two calls, and the label that the second one gives.
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn the_files_under_pg_backup_start() {
     let Some(server) = server() else { return };

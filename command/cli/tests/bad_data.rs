@@ -29,6 +29,7 @@ fn a_pgdata_that_is_none() {
     place.seawall(&run).fails(125, &["no PGDATA", "initdb"]);
 }
 
+// Holds: R25
 #[test]
 fn a_file_system_without_stable_handles() {
     let place = Place::new();

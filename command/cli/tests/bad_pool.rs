@@ -48,6 +48,7 @@ fn regression_a_pool_is_whole_or_not_there() {
     }
 }
 
+// Holds: R7
 #[test]
 fn a_missing_pool() {
     let place = Place::bare();
@@ -58,6 +59,7 @@ fn a_missing_pool() {
     place.seawall(&["verify", place.pool()]).fails(1, &["there is no pool at"]);
 }
 
+// Holds: R7
 #[test]
 fn a_pool_that_is_too_small() {
     let place = Place::bare();
@@ -66,6 +68,7 @@ fn a_pool_that_is_too_small() {
     assert!(!place.pool.exists(), "nothing half made stays behind");
 }
 
+// Holds: R7
 #[test]
 fn a_pool_in_use() {
     let place = Place::new();
@@ -78,6 +81,7 @@ fn a_pool_in_use() {
     writer.finish().succeeds();
 }
 
+// Holds: R7
 #[test]
 fn a_pool_of_another_version() {
     let place = Place::new();
@@ -88,6 +92,7 @@ fn a_pool_of_another_version() {
     }
 }
 
+// Holds: R7
 #[test]
 fn a_truncated_pool() {
     let place = Place::new();
@@ -123,6 +128,7 @@ fn a_file_that_is_no_pool() {
     assert_eq!(fs::metadata(&place.pool).expect("kept").len(), 17 << 20);
 }
 
+// Holds: R7
 #[test]
 fn a_pool_of_another_host() {
     let place = Place::new();

@@ -40,6 +40,7 @@ fn commits_are_on_the_device_and_nothing_is_left_in_memory_after_a_clean_end() {
 }
 
 /// What nobody syncs is on the device a moment later; then the device is left alone.
+// Holds: L20
 #[test]
 fn what_nobody_syncs_is_hardened_and_an_idle_log_writes_nothing() {
     let place = on_disk();
@@ -63,6 +64,7 @@ fn what_nobody_syncs_is_hardened_and_an_idle_log_writes_nothing() {
     writer.finish().succeeds();
 }
 
+// Holds: internals/FAILURE_MODEL#what-each-medium-survives
 #[test]
 fn everything_killed_and_run_recovers_by_itself() {
     let place = on_disk();
@@ -79,6 +81,7 @@ fn everything_killed_and_run_recovers_by_itself() {
 }
 
 /// As after a power cut: memory is lost, the file is as old as the disk left it, the journal is all there is.
+// Holds: internals/FAILURE_MODEL#what-each-medium-survives
 #[test]
 fn without_memory_the_journal_brings_every_commit_back() {
     let place = on_disk();
@@ -151,6 +154,7 @@ impl Drop for Busy {
 
 /// One that commits all the time is stopped at any moment until it leads then. Whoever commits meanwhile takes its place and
 /// does not wait for it; when it goes on it harms nothing, and what both of them wrote is on the device.
+// Holds: L22
 #[test]
 fn who_is_stopped_while_it_leads_holds_nobody_up() {
     let place = on_disk();
@@ -186,6 +190,7 @@ fn who_is_stopped_while_it_leads_holds_nobody_up() {
 }
 
 /// Its memory was removed, as logging out does it: whoever still writes to it must not meet a second writer.
+// Holds: L23
 #[test]
 fn an_image_that_was_removed_is_not_made_again_while_somebody_uses_it() {
     let place = on_disk();

@@ -65,6 +65,7 @@ fn restart(place: &Place) {
     place.in_memory().into_iter().for_each(|path| fs::remove_file(path).expect("removed"));
 }
 
+// Holds: K7
 #[test]
 fn what_a_crash_left_is_recovered_at_the_start_of_the_machine_and_one_that_fails_keeps_none_from_it() {
     let machine = Machine::new();
@@ -188,6 +189,7 @@ fn each_is_recovered_as_its_owner_and_only_if_that_one_registered_it() {
 
 const UNIT: &str = include_str!("../../../packaging/systemd/seawall-recover.service");
 
+// Holds: K7
 #[test]
 fn the_unit_comes_after_the_disks_and_before_every_service() {
     let has = |key: &str, word: &str| {

@@ -32,6 +32,7 @@ fn bytes(path: &Value) -> Vec<u8> {
     bytes.map(|byte| byte.as_u64().expect("a number") as u8).collect()
 }
 
+// Holds: admin/RUN#names-that-are-not-text
 #[test]
 fn a_directory_whose_name_is_no_text_is_served_like_any_other() {
     let (_outer, place, directory) = place();

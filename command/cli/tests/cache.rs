@@ -104,6 +104,7 @@ fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
 }
 
 /// A stranger wrote while nobody watched.
+// Holds: internals/CACHE#writers-without-the-preload
 #[test]
 fn what_was_written_between_two_daemons_is_seen() {
     let mut scene = scene();
@@ -151,6 +152,7 @@ fn a_write_that_was_killed_is_tidied_up() {
     wait_for("the mark of the dead to go", || other.read(3) == (true, 9));
 }
 
+// Holds: internals/CACHE#writers-without-the-preload
 #[test]
 fn a_strangers_write_is_seen_at_once() {
     if !is_root() {
@@ -176,6 +178,7 @@ fn a_strangers_write_is_seen_at_once() {
 }
 
 /// A backup reads the file: its blocks are not lost.
+// Holds: internals/CACHE#writers-without-the-preload
 #[test]
 fn a_stranger_who_only_reads_costs_a_moment() {
     if !is_root() {

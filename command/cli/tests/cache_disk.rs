@@ -62,6 +62,7 @@ fn it_is_served_from_the_disk_and_says_so() {
     front.end();
 }
 
+// Holds: internals/CACHE#a-cache-on-a-disk
 #[test]
 fn after_a_clean_stop_it_is_warm_without_anything_in_memory() {
     let mut scene = scene(&[]);
@@ -78,6 +79,7 @@ fn after_a_clean_stop_it_is_warm_without_anything_in_memory() {
     front.end();
 }
 
+// Holds: internals/CACHE#a-cache-on-a-disk
 #[test]
 fn after_a_kill_of_the_daemon_and_its_readers_it_is_warm() {
     let mut scene = scene(&[]);
@@ -104,6 +106,7 @@ fn a_daemon_that_is_killed_under_readers_is_replaced_and_the_cache_is_warm() {
 }
 
 /// The machine stopped in the middle: what is in memory is gone, and nothing on the disk is believed.
+// Holds: internals/CACHE#a-cache-on-a-disk
 #[test]
 fn without_its_index_and_without_a_clean_stop_it_is_cold() {
     let mut scene = scene(&[]);
@@ -132,6 +135,7 @@ fn what_was_saved_before_is_not_believed_once_it_was_in_use_again() {
     front.end();
 }
 
+// Holds: internals/CACHE#a-cache-on-a-disk
 #[test]
 fn a_disk_that_fails_switches_it_off_everywhere_and_no_read_fails() {
     let mut scene = scene(&[]);
@@ -153,6 +157,7 @@ fn a_disk_that_fails_switches_it_off_everywhere_and_no_read_fails() {
 }
 
 /// An hour's share may be written at once: of a mebibyte a day that is five blocks.
+// Holds: internals/CACHE#a-cache-on-a-disk
 #[test]
 fn no_more_is_written_than_the_budget_allows() {
     let mut scene = scene(&["--cache-write-budget", "1M"]);
@@ -203,6 +208,7 @@ fn another_file_is_left_alone_and_memory_has_no_budget() {
 }
 
 /// A whole device, by a loop of a file.
+// Holds: internals/CACHE#a-cache-on-a-disk
 #[test]
 fn a_device_is_a_cache_if_nothing_is_on_it() {
     let Some(device) = LoopDevice::new(65 << 20) else { return };

@@ -110,6 +110,7 @@ impl Drop for Following {
     }
 }
 
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn a_policy_outlives_the_daemon_and_holds_for_files_to_come() {
     let mut scene = scene(&[("x.db", BLOCKS)]);
@@ -135,6 +136,7 @@ fn a_policy_outlives_the_daemon_and_holds_for_files_to_come() {
     front.end();
 }
 
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn a_file_that_is_not_to_be_cached_is_not_and_can_be_again() {
     let scene = scene(&[("x.db", BLOCKS), ("y.db", BLOCKS)]);
@@ -171,6 +173,7 @@ fn a_policy_follows_the_name_of_a_file() {
     front.end();
 }
 
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn what_is_prewarmed_is_hit_at_the_first_read() {
     let scene = scene(&[("x.db", BLOCKS), ("y.db", 3), ("x.db-wal", 5)]);
@@ -195,6 +198,7 @@ fn what_is_prewarmed_is_hit_at_the_first_read() {
 
 /// As many blocks as there is room for, and no other one is driven out; what is to be kept takes its share.
 /// A cache of 64 MiB has entries for 64 files.
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn small_files_do_not_take_the_entry_of_a_large_one() {
     let names: Vec<String> = (0..100).map(|n| format!("a{n}")).collect();
@@ -208,6 +212,7 @@ fn small_files_do_not_take_the_entry_of_a_large_one() {
     front.end();
 }
 
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn prewarming_ends_where_the_cache_does() {
     const LARGE: usize = 10_000;
@@ -279,6 +284,7 @@ fn policies_that_cannot_be_read_are_left_alone() {
 }
 
 /// The directory is PostgreSQL's, and somebody answers as psql does.
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
     let scene = Scene::postgres(&[]);
@@ -328,6 +334,7 @@ fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
 }
 
 /// Also behind sudo, which passes no variables on; unless somebody says which one it is to be.
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn psql_asks_the_server_of_the_directory() {
     let scene = Scene::postgres(&["100"]);
@@ -378,6 +385,7 @@ fn root_asks_as_the_directorys_owner() {
 }
 
 /// It has no such table, or one with other files: neither is believed, and what was said before stays.
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn the_server_of_another_directory_is_not_believed() {
     let scene = Scene::postgres(&["100", "200"]);
@@ -423,6 +431,7 @@ fn the_server_of_another_directory_is_not_believed() {
 }
 
 /// A rewrite empties the old files first, and removes them later; an error is told, and does not end it.
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn a_rewrite_is_followed_without_being_asked() {
     let mut scene = Scene::postgres(&["100", "200", "300"]);
@@ -449,6 +458,7 @@ fn a_rewrite_is_followed_without_being_asked() {
 
 /// As a service does: it may come before the daemon and before the server, and outlives a daemon. What is wrong is told
 /// once, however often it is tried, and without a table nobody is asked anything.
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
     let mut scene = Scene::postgres(&["100", "200", "300"]);
@@ -487,6 +497,7 @@ fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
 }
 
 /// A real server: all that belongs to a table, by the names that the table has, before and after it is written anew.
+// Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn postgresql_says_which_files_a_table_has() {
     let Some(server) = Server::start() else {

@@ -52,6 +52,7 @@ impl Scene {
 const BREATH: Duration = Duration::from_millis(2);
 
 /// Readers, one of which writes too, go on while the size changes up and down; what they read is always right.
+// Holds: internals/CACHE#resizing
 #[test]
 fn readers_go_on_while_it_grows_and_shrinks() {
     for is_on_disk in [false, true] {
@@ -105,6 +106,7 @@ impl Drop for SetAtEnd<'_> {
 }
 
 /// Growing keeps everything; shrinking what has room, and gives the rest back.
+// Holds: internals/CACHE#resizing
 #[test]
 fn entries_survive_as_far_as_they_fit_and_room_is_taken_and_given_back() {
     for is_on_disk in [false, true] {

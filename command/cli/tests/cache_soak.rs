@@ -108,6 +108,7 @@ fn hits(said: &Said) -> u64 {
     event.and_then(|event| event["count"].as_u64()).unwrap_or(0)
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn no_reader_at_any_front_sees_an_old_block_whoever_dies() {
     let Some(m) = Mounts::new() else { return };

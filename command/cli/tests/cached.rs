@@ -71,12 +71,14 @@ fn play_with(place: &Place, options: &[&str], before: &str, scene: &str) -> (u64
     reads(&said)
 }
 
+// Holds: internals/CACHE#where-it-stands
 #[test]
 fn a_hit_asks_neither_the_page_cache_nor_the_disk_and_errors_are_the_kernels() {
     let (hits, reads) = play("hits");
     assert!(hits >= 32 && reads >= 16, "{hits} hits, {reads} reads");
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn every_way_to_change_a_file_is_seen_by_everybody_who_reads_it() {
     let (hits, _) = play("ways");
@@ -119,18 +121,21 @@ fn play_on(m: &Mounts, preset: &str, through: &str, scene: &str) -> Option<(u64,
     Some(reads(&said))
 }
 
+// Holds: internals/CACHE#through-a-mount
 #[test]
 fn every_change_through_a_mount_is_seen_by_preloaded_readers() {
     let Some((hits, _)) = play_mounted("sqlite", CHANGED, "ways") else { return };
     assert!(hits >= 1000, "{hits} hits");
 }
 
+// Holds: internals/CACHE#through-a-mount
 #[test]
 fn every_change_by_preloaded_writers_is_seen_through_a_mount() {
     let Some((hits, _)) = play_mounted("sqlite", READ, "ways") else { return };
     assert!(hits >= 1000, "{hits} hits");
 }
 
+// Holds: internals/CACHE#through-a-mount
 #[test]
 fn every_change_through_a_mount_is_seen_through_the_mount() {
     let Some((hits, _)) = play_mounted("sqlite", &format!("{READ} {CHANGED}"), "ways") else { return };
@@ -138,12 +143,14 @@ fn every_change_through_a_mount_is_seen_through_the_mount() {
 }
 
 /// Files that no preset logs, which the kernel would read and write past the mount if there were no cache.
+// Holds: internals/CACHE#through-a-mount
 #[test]
 fn files_that_nobody_logs_do_not_go_past_the_mount() {
     let Some((hits, _)) = play_mounted("redis", CHANGED, "ways") else { return };
     assert!(hits >= 1000, "{hits} hits");
 }
 
+// Holds: internals/CACHE#through-a-mount
 #[test]
 fn readers_and_writers_at_different_fronts_that_are_killed_leave_no_old_block() {
     for through in [CHANGED, READ, &format!("{READ} {CHANGED}")] {
@@ -152,6 +159,7 @@ fn readers_and_writers_at_different_fronts_that_are_killed_leave_no_old_block() 
     }
 }
 
+// Holds: internals/CACHE#through-a-mount
 #[test]
 fn a_cache_on_a_disk_is_read_through_a_mount_and_every_change_is_seen() {
     for through in [READ, &format!("{READ} {CHANGED}")] {
@@ -160,29 +168,34 @@ fn a_cache_on_a_disk_is_read_through_a_mount_and_every_change_is_seen() {
     }
 }
 
+// Holds: internals/CACHE#through-a-mount
 #[test]
 fn readers_through_a_mount_that_are_killed_leave_no_old_block_on_the_caches_disk() {
     let Some((hits, reads)) = play_mounted_on_disk(READ, "killed 10 300") else { return };
     assert!(hits >= 100 && reads >= 30, "it shows nothing: {hits} hits, {reads} reads");
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn a_file_is_not_entered_while_somebody_is_in_the_middle_of_a_write() {
     play("slow");
 }
 
+// Holds: internals/CACHE#a-cache-on-a-disk
 #[test]
 fn a_cache_on_a_disk_is_read_past_the_page_cache_and_behind_it() {
     let (hits, _) = play_on_disk("disk");
     assert!(hits >= 32, "{hits} hits");
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn every_way_to_change_a_file_is_seen_by_everybody_who_reads_it_from_the_caches_disk() {
     let (hits, _) = play_on_disk("ways");
     assert!(hits >= 1000, "{hits} hits");
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn processes_that_are_killed_leave_no_old_block_on_the_caches_disk() {
     let (hits, reads) = play_on_disk("killed 30 300");
@@ -190,6 +203,7 @@ fn processes_that_are_killed_leave_no_old_block_on_the_caches_disk() {
 }
 
 /// Of a stream only its beginning, 4 MiB, is offered to the cache; in another order the same reads are no stream.
+// Holds: internals/CACHE#what-the-preload-does
 #[test]
 fn a_stream_of_adjacent_reads_passes_by() {
     const BLOCKS: u64 = 1024;
@@ -205,6 +219,7 @@ fn a_stream_of_a_file_that_is_kept_enters() {
     assert_eq!(play_at(&place, &format!("{keep} &&"), "stream up up"), (1024, 1024));
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn processes_that_are_killed_leave_no_old_block_to_read() {
     let (hits, reads) = play("killed 30 300");

@@ -43,6 +43,7 @@ fn bare(place: &Place, sql: &str) -> String {
     String::from_utf8(output.expect("sqlite3").stdout).expect("text").trim().to_owned()
 }
 
+// Holds: internals/SEMANTICS#which-files
 #[test]
 fn a_journal_that_is_removed_again_and_again_stays_and_is_not_seen() {
     let Some(place) = place() else { return };
@@ -64,6 +65,7 @@ fn a_journal_that_is_removed_again_and_again_stays_and_is_not_seen() {
 }
 
 /// Changes that the journal alone can undo are in the database's file when the process dies.
+// Holds: internals/SEMANTICS#which-files
 #[test]
 fn a_journal_that_was_made_again_undoes_what_its_process_left() {
     let Some(place) = place() else { return };
@@ -80,6 +82,7 @@ fn a_journal_that_was_made_again_undoes_what_its_process_left() {
     assert_eq!(bare(&place, "pragma integrity_check; select count(*), min(x) from t"), "ok\n20012|1");
 }
 
+// Holds: internals/SEMANTICS#which-files
 #[test]
 fn a_program_without_seawall_meets_no_journal_and_the_next_transaction_makes_one() {
     let Some(place) = place().filter(|_| is_root()) else { return };
@@ -103,6 +106,7 @@ fn a_program_without_seawall_meets_no_journal_and_the_next_transaction_makes_one
 }
 
 /// By other calls than SQLite's own the name means what it says.
+// Holds: internals/SEMANTICS#which-files
 #[test]
 fn whatever_else_is_done_with_the_name_of_a_removed_journal_is_the_kernels() {
     let Some(place) = place() else { return };

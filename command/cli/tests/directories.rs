@@ -87,6 +87,7 @@ fn only(name: &str, preset: &str, policy: &str) -> Managed {
     vec![(name.into(), preset.into(), policy.into())]
 }
 
+// Holds: admin/RUN#several-runs-one-daemon
 #[test]
 fn a_run_has_the_policy_that_it_asked_for_whatever_an_earlier_one_had() {
     let kept = Kept { place: Place::new() };

@@ -78,6 +78,7 @@ fn a_guest_finds_what_it_wrote_and_its_flushes_wait_for_no_disk() {
 }
 
 /// Nothing of the guest's is torn in what is copied meanwhile, and reads go on.
+// Holds: admin/VIRTUAL_DISK#a-snapshot-or-a-copy-of-the-image
 #[test]
 fn a_frozen_disk_is_its_image_and_its_guests_writes_wait() {
     let disks = Disks::new();
@@ -190,6 +191,7 @@ fn a_disk_becomes_larger_while_its_guest_is_at_work() {
 }
 
 /// As QEMU moves it: its memory is copied while it is at work, and the other side may write the image as soon as it goes on there.
+// Holds: admin/VIRTUAL_DISK#live-migration
 #[test]
 fn a_guest_moves_while_it_is_at_work_and_back_again() {
     let (disks, elsewhere) = (Disks::new(), Place::new());
@@ -236,6 +238,7 @@ fn a_guest_moves_while_it_is_at_work_and_back_again() {
     model.compare(&disks.image());
 }
 
+// Holds: admin/VIRTUAL_DISK#live-migration
 #[test]
 fn a_guest_does_not_arrive_at_an_image_of_which_another_log_has_more() {
     let (disks, elsewhere) = (Disks::new(), Place::new());
@@ -357,6 +360,7 @@ fn after_a_power_cut_the_image_has_what_was_flushed_and_until_then_nobody_starts
 }
 
 /// By its name nobody finds a disk, and beside it QEMU's tools find it in use.
+// Holds: admin/VIRTUAL_DISK#what-keeps-others-from-a-stale-image
 #[test]
 fn qemu_refuses_an_image_that_is_served() {
     if !common::has("qemu-img") {

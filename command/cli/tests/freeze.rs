@@ -36,6 +36,7 @@ fn wait_until_logged(place: &Place, writer: &mut Writer) {
     });
 }
 
+// Holds: K8
 #[test]
 fn a_frozen_file_is_out_of_the_log_without_a_guard_and_thawed_it_is_back_behind_one() {
     let place = Place::new();
@@ -68,6 +69,7 @@ fn a_frozen_file_is_out_of_the_log_without_a_guard_and_thawed_it_is_back_behind_
     assert!(!place.guard().exists());
 }
 
+// Holds: K8
 #[test]
 fn a_freeze_ends_with_its_command_at_its_limit_and_with_its_daemon() {
     let place = Place::new();
@@ -107,6 +109,7 @@ fn a_freeze_ends_with_its_command_at_its_limit_and_with_its_daemon() {
     wait_for("the guard's end", || !place.guard().exists());
 }
 
+// Holds: K8
 #[test]
 fn what_is_made_meanwhile_has_no_guard_and_is_in_the_log_after_the_thaw() {
     let place = Place::new();
@@ -356,16 +359,19 @@ fn sqlite_is_copied(mode: &str) {
     assert_eq!(found.succeeds().out.trim(), committed.to_string(), "{mode}");
 }
 
+// Holds: R5
 #[test]
 fn a_copy_of_a_frozen_sqlite_in_mode_wal_opens_bare_with_all_that_was_acknowledged() {
     sqlite_is_copied("wal");
 }
 
+// Holds: R5
 #[test]
 fn a_copy_of_a_frozen_sqlite_in_mode_delete_opens_bare_with_all_that_was_acknowledged() {
     sqlite_is_copied("delete");
 }
 
+// Holds: R5
 #[test]
 fn a_copy_of_a_frozen_postgres_starts_bare_with_all_that_was_acknowledged() {
     let Some(server) = Postgres::start() else { return };
@@ -416,6 +422,7 @@ fn postgres_is_copied(server: &Postgres, snapshot: impl Fn(&Path) -> String) {
 
 /// On a disk: what is frozen is retired there too, before the guard goes. A power cut then finds nothing to replay, which
 /// could undo what was written since.
+// Holds: K8
 #[test]
 fn nothing_of_a_frozen_file_is_replayed_after_a_power_cut() {
     let mut place = Place::bare();

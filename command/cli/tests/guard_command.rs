@@ -29,6 +29,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+// Holds: R4
 #[test]
 fn a_copy_is_told_from_the_original_and_lowered_while_the_pool_lives_and_keeps_its_records() {
     let place = Place::new();
@@ -64,6 +65,7 @@ fn a_copy_is_told_from_the_original_and_lowered_while_the_pool_lives_and_keeps_i
     assert!(said.succeeds().out.contains("has no guard"), "{}", said.out);
 }
 
+// Holds: R4
 #[test]
 fn a_guard_that_a_closed_log_left_and_one_of_a_lost_pool_are_lowered() {
     let place = Place::new();
@@ -100,6 +102,7 @@ fn text() -> String {
 type Left = (&'static str, fn(&Path), &'static [&'static str]);
 
 /// What older versions, crashes and hands leave behind, above the database's directory too.
+// Holds: R4
 #[test]
 fn everything_that_was_left_behind_is_mended() {
     let states: [Left; 6] = [
@@ -157,6 +160,7 @@ fn w(dir: &Path, name: &str, text: &str) {
 }
 
 /// A directory whose database an older version guarded is mended by whatever recovers its pool.
+// Holds: R4
 #[test]
 fn recover_and_run_lower_the_guard_of_an_older_version() {
     let place = Place::new();
@@ -202,6 +206,7 @@ impl Drop for Mounted {
 }
 
 /// A snapshot of the whole file system has the same identities, of the file system too.
+// Holds: R4
 #[test]
 fn the_same_directory_in_a_snapshot_of_its_file_system_is_a_copy() {
     if !common::is_root() || !common::has("mkfs.ext4") {

@@ -58,6 +58,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
+// Holds: P5
 #[test]
 fn what_a_database_replaces_removes_and_makes_is_beside_the_guard() {
     let mut scene = Scene::new();
@@ -71,6 +72,7 @@ fn what_a_database_replaces_removes_and_makes_is_beside_the_guard() {
     assert_eq!(scene.finish(), "three\n");
 }
 
+// Holds: L14
 #[test]
 fn a_guard_that_was_replaced_is_put_up_again() {
     let scene = Scene::new();

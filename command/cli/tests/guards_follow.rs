@@ -45,6 +45,7 @@ fn is_guarded(place: &Place, log: &str) -> bool {
     place.file(log).join(".seawall").exists()
 }
 
+// Holds: P5
 #[test]
 fn a_renamed_database_has_its_guard_before_it_has_its_name() {
     let (place, writer) = writing();
@@ -74,6 +75,7 @@ fn a_renamed_journal_is_beside_its_guard() {
     assert_eq!(names(place.data.path()), ["y-journal"]);
 }
 
+// Holds: P5, L14
 #[test]
 fn a_database_that_a_stranger_renames_takes_its_guard_along() {
     let (place, writer) = writing();
@@ -85,6 +87,7 @@ fn a_database_that_a_stranger_renames_takes_its_guard_along() {
     assert_eq!(names(place.data.path()), ["y-wal"]);
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_renamed_directory_takes_its_guards_along_and_keeps_none() {
     let place = Place::new();
@@ -99,6 +102,7 @@ fn a_renamed_directory_takes_its_guards_along_and_keeps_none() {
     assert_eq!(names(&place.file("db")), ["x-wal"]);
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_database_that_leaves_its_directory_leaves_the_log() {
     let (place, mut writer) = writing();
@@ -112,6 +116,7 @@ fn a_database_that_leaves_its_directory_leaves_the_log() {
     assert!(writer.run.wait().expect("the run ends").success());
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_database_with_a_second_name_leaves_the_log() {
     let (place, writer) = writing();
@@ -121,6 +126,7 @@ fn a_database_with_a_second_name_leaves_the_log() {
     assert_eq!(names(place.data.path()), ["other-wal", "x-wal"]);
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_program_under_seawall_removes_its_directory() {
     let place = Place::new();
@@ -146,6 +152,7 @@ fn a_program_under_seawall_removes_a_directory_of_lmdb() {
     assert_eq!(names(place.data.path()), [""; 0]);
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_directory_that_held_a_database_can_be_replaced() {
     let place = Place::new();
@@ -156,6 +163,7 @@ fn a_directory_that_held_a_database_can_be_replaced() {
     assert_eq!(names(&place.file("d")), [""; 0]);
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_program_under_seawall_does_not_see_guards() {
     let (place, writer) = writing();
@@ -187,6 +195,7 @@ fn walking(place: &Place, preset: &str, program: &Path, file: &str, beside: &str
 }
 
 /// Libc reads directories by functions of its own in these; what they find is what the bare program finds.
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_program_under_seawall_walks_past_guards() {
     for (preset, name, beside) in
@@ -211,6 +220,7 @@ fn a_program_under_seawall_walks_past_guards() {
 }
 
 /// As root: who is asked before a directory is opened.
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_strangers_copy_has_no_guard_and_the_original_gets_it_back() {
     if !is_root() {
@@ -228,6 +238,7 @@ fn a_strangers_copy_has_no_guard_and_the_original_gets_it_back() {
     writer.finish().succeeds();
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_bare_sqlite_works_beside_one_under_seawall() {
     if !is_root() || !has("sqlite3") {
@@ -267,6 +278,7 @@ fn a_bare_sqlite_works_beside_one_under_seawall() {
     assert!(!place.file("x.db-journal").exists());
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn what_is_no_database_gets_no_guard() {
     let place = Place::new();
@@ -281,6 +293,7 @@ fn what_is_no_database_gets_no_guard() {
     );
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn the_guard_of_a_closed_database_goes_while_others_run() {
     let place = Place::new();
@@ -295,6 +308,7 @@ fn the_guard_of_a_closed_database_goes_while_others_run() {
 }
 
 /// Of what stands there now the log holds nothing.
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_directory_that_was_removed_and_restored_has_no_guard() {
     let place = Place::new();
@@ -316,6 +330,7 @@ fn a_directory_that_was_removed_and_restored_has_no_guard() {
     assert_eq!(names(&place.file("d")), ["x-wal"]);
 }
 
+// Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_guard_outlives_chmod_and_the_loss_of_its_mark() {
     let place = Place::new();

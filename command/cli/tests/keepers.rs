@@ -83,6 +83,7 @@ fn commits_are_at_enough_keepers_and_nothing_is_left_in_memory_after_a_clean_end
     place.run(&["true"]).succeeds();
 }
 
+// Holds: admin/KEEPERS#what-it-survives
 #[test]
 fn without_this_hosts_memory_the_keepers_bring_every_commit_back() {
     let mut keepers = [Keeper::start(&[]), Keeper::start(&[]), Keeper::start(&[])];
@@ -101,6 +102,7 @@ fn without_this_hosts_memory_the_keepers_bring_every_commit_back() {
     place.run(&["true"]).succeeds();
 }
 
+// Holds: admin/KEEPERS#what-it-survives
 #[test]
 fn keepers_that_lost_what_they_confirmed_do_not_vote() {
     let mut keepers = [Keeper::start(&["--harden", "memory"]), Keeper::start(&["--harden", "memory"])];
@@ -119,6 +121,7 @@ fn keepers_that_lost_what_they_confirmed_do_not_vote() {
     assert!(place.guard().exists(), "the database does not start over what is missing");
 }
 
+// Holds: admin/KEEPERS#what-it-survives
 #[test]
 fn a_keeper_that_comes_back_is_brought_up_to_date_while_commits_go_on() {
     let mut keepers = [Keeper::start(&["--harden", "memory"]), Keeper::start(&[]), Keeper::start(&[])];
@@ -153,6 +156,7 @@ fn a_keeper_that_comes_back_is_brought_up_to_date_while_commits_go_on() {
     report.fails(1, &["1 of 3 keepers answered"]);
 }
 
+// Holds: admin/KEEPERS#what-it-survives
 #[test]
 fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     let keepers = [Keeper::start(&[]), Keeper::start(&[])];
@@ -164,6 +168,7 @@ fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
 }
 
 /// Whoever leads sends by itself, and may be killed or stopped at any step of that.
+// Holds: admin/KEEPERS#what-it-survives
 #[test]
 fn nothing_is_lost_when_processes_that_send_are_killed_and_stopped_and_keepers_come_and_go() {
     let mut keepers = [Keeper::start(&[]), Keeper::start(&[]), Keeper::start(&["--harden", "memory"])];
@@ -194,6 +199,7 @@ fn nothing_is_lost_when_processes_that_send_are_killed_and_stopped_and_keepers_c
 }
 
 /// As those are whose keys the kernel has, in so many records more.
+// Holds: R24
 #[test]
 fn connections_are_made_anew_under_load_and_no_keeper_misses_a_batch() {
     let mut keepers = [Keeper::start(&[]), Keeper::start(&["--witness"]), Keeper::start(&[])];

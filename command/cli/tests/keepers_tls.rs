@@ -132,6 +132,7 @@ fn connections_are_made_anew_while_commits_go_on() {
     assert_eq!(Writer::found(&place), written as usize + 10);
 }
 
+// Holds: R21
 #[test]
 fn a_keeper_that_is_not_believed_is_down_until_it_is_and_says_why() {
     let ca = Authority::new();

@@ -126,6 +126,7 @@ fn after_a_crash_the_bare_database_is_stopped_until_recovery() {
     assert_eq!(again["live"], 0);
 }
 
+// Holds: K6
 #[test]
 fn run_recovers_by_itself() {
     let place = Place::new();
@@ -138,6 +139,7 @@ fn run_recovers_by_itself() {
 
 /// The page cache is whole after a crash of processes, but not after a sync that failed: what the kernel dropped
 /// then is in the log alone, and a sync that succeeds now must not retire it.
+// Holds: R26
 #[test]
 fn a_sync_that_had_failed_is_not_retried_into_success_by_a_restart() {
     let place = Place::new();
@@ -158,6 +160,7 @@ fn a_sync_that_had_failed_is_not_retried_into_success_by_a_restart() {
     assert!(!place.guard().exists());
 }
 
+// Holds: K2
 #[test]
 fn a_dead_daemon_is_replaced_and_the_log_goes_on() {
     let place = Place::new();

@@ -174,6 +174,7 @@ impl Drop for Taken {
 }
 
 /// It is no silent bypass: a process that nobody could tell from others is refused, and the next one is not.
+// Holds: internals/SEMANTICS#errors
 #[test]
 fn a_process_too_many_gets_an_error_for_managed_files_and_says_why() {
     let place = Place::new();

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use common::mirrors::{Failing, lose_memory, mirrored, recover, ring, text};
 use common::{Writer, kill_everything, wait_for};
 
+// Holds: R16
 #[test]
 fn either_copy_brings_back_what_was_committed() {
     let (place, second) = mirrored();
@@ -37,6 +38,7 @@ fn either_copy_brings_back_what_was_committed() {
     assert_eq!(place.in_memory(), Vec::<PathBuf>::new());
 }
 
+// Holds: R12
 #[test]
 fn a_copy_that_fails_is_left_behind_and_rebuilt_and_never_believed_before() {
     let (place, second) = mirrored();
@@ -95,6 +97,7 @@ fn a_lost_copy_is_replaced_by_another_one() {
     writer.finish().succeeds();
 }
 
+// Holds: R20
 #[test]
 fn a_mirror_that_cannot_be_is_refused_before_anything_is_made() {
     let (place, second) = mirrored();

@@ -59,6 +59,7 @@ fn log(place: &Place) -> String {
 }
 
 /// Whichever copy fails first: what was rebuilt is all there is in the end.
+// Holds: R13
 #[test]
 fn a_copy_that_was_rebuilt_under_load_is_worth_as_much_as_the_one_that_is_lost_then() {
     for lost in [0, 1] {
@@ -135,6 +136,7 @@ fn a_mount_writes_to_the_copy_that_was_rebuilt() {
     m.umount().succeeds();
 }
 
+// Holds: R13
 #[test]
 fn a_daemon_that_is_killed_while_it_rebuilds_is_replaced_and_the_copy_counts_only_when_it_is_whole() {
     let Some((place, second, mut writer)) = alone() else { return };
@@ -163,6 +165,7 @@ fn a_daemon_that_is_killed_while_it_rebuilds_is_replaced_and_the_copy_counts_onl
     assert_eq!(ring(&place.pool), ring(&third), "made equal");
 }
 
+// Holds: R13
 #[test]
 fn a_rebuild_that_fails_is_told_and_commits_go_on() {
     let Some((place, second, mut writer)) = alone() else { return };

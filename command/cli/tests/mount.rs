@@ -265,6 +265,7 @@ fn a_refused_file_is_asked_for_a_few_times() {
     m.umount().succeeds();
 }
 
+// Holds: K5
 #[test]
 fn the_server_is_killed() {
     let Some(m) = Mounts::new() else { return };
@@ -291,6 +292,7 @@ fn the_server_is_killed() {
     m.umount().succeeds();
 }
 
+// Holds: K5
 #[test]
 fn the_daemon_is_killed() {
     let Some(m) = Mounts::new() else { return };

@@ -38,6 +38,7 @@ fn check(path: &Path, acknowledged: u64) {
     assert!(wrong.is_none(), "block {:?}", wrong.map(|(i, _)| i));
 }
 
+// Holds: K5
 #[test]
 fn the_daemon_is_killed_under_load() {
     const WRITERS: usize = 3;
@@ -309,6 +310,7 @@ fn by_the_name_that_mount_uses() {
     m.umount().succeeds();
 }
 
+// Holds: L15
 #[test]
 fn a_database_that_relies_on_syncfs_is_refused() {
     let Some(m) = Mounts::new() else { return };
@@ -356,6 +358,7 @@ fn a_frozen_mount_reads_while_its_writes_wait() {
 }
 
 /// Under `atomic` a data file that the daemon cannot take now is asked for with each write, and it is not kept quiet.
+// Holds: internals/SEMANTICS#policy-atomic
 #[test]
 fn a_data_file_that_is_made_while_the_daemon_stands_still_is_told_and_in_the_log_as_soon_as_it_goes_on() {
     let Some(m) = Mounts::new() else { return };

@@ -59,6 +59,7 @@ fn number(i: u32) -> String {
     format!("number {i}, and so many bytes\n")
 }
 
+// Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn new_files_that_replace_others_wait_for_no_disk_and_are_there_after_a_power_cut() {
     for (kind, is_on_disk) in [("ext4", false), ("xfs", false), ("ext4", true)] {
@@ -78,6 +79,7 @@ fn new_files_that_replace_others_wait_for_no_disk_and_are_there_after_a_power_cu
     }
 }
 
+// Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn a_directory_is_what_was_acknowledged_wherever_the_power_goes() {
     for how in ["replace", "unique"] {
@@ -183,6 +185,7 @@ fn has_table(scene: &Volume, replaced: u32, rounds: u32, why: &str) {
 
 /// MariaDB syncs no directory after it removed or renamed a table: a file system with a journal makes that durable with the next sync
 /// of the binary log, which is a record here.
+// Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn a_table_that_was_replaced_is_that_after_a_power_cut_although_nobody_synced_its_directory() {
     for (is_on_disk, is_mount) in [(false, false), (true, false), (false, true)] {
@@ -206,6 +209,7 @@ fn told(running: &mut Running, what: &str, round: u32) {
 }
 
 /// The daemon could not take the directory when its first name changed. That says nothing about the next time.
+// Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn a_schema_whose_names_cannot_be_logged_now_is_asked_for_again_and_its_changes_are_durable() {
     for (how, is_mount) in [("freeze", false), ("stop", false), ("freeze", true), ("stop", true)] {
@@ -263,6 +267,7 @@ fn spare() -> ChildStdout {
 }
 
 /// What the log has of the file as a whole must not come back over it.
+// Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn a_file_that_became_durable_in_another_way_keeps_what_it_has() {
     for how in ["fsync", "msync", "dsync", "syncfs"] {
@@ -277,6 +282,7 @@ fn a_file_that_became_durable_in_another_way_keeps_what_it_has() {
 
 /// A file system with a journal makes it durable with the next sync of any file, and programs rely on that (RocksDB's tables, when
 /// they are written through mappings): such a sync may be a record alone here.
+// Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn what_a_file_outside_the_log_was_cut_to_is_durable_before_another_file_s_sync() {
     for (how, is_mount) in [("cut", false), ("cut-mapped", false), ("cut", true), ("cut-mapped", true)] {
@@ -308,6 +314,7 @@ fn a_file_with_extended_attributes_keeps_them() {
     assert_eq!(len.map(|len| room[..len].to_vec()), Ok(b"yes".to_vec()));
 }
 
+// Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn what_a_program_without_seawall_does_to_names_is_not_undone() {
     let Some(mut scene) = on("ext4") else { return };

@@ -82,6 +82,7 @@ fn a_database_elsewhere_is_named_also_beside_one_that_is_logged() {
 }
 
 /// The database's program changes its user after it was started by root: log and daemon are that user's.
+// Holds: admin/RUN#the-user
 #[test]
 fn a_program_that_is_started_by_root_and_changes_its_user_is_served_as_that_one() {
     if !is_root() || !has("setpriv") || !has("sqlite3") {

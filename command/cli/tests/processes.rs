@@ -279,6 +279,7 @@ impl Campaign {
 }
 
 /// The campaign: SEAWALL_PROCESSES_ROUNDS says how many, SEAWALL_PROCESSES_FIRST with which one it begins.
+// Holds: admin/KEEPERS#what-it-survives, admin/KEEPERS#what-is-tested
 #[test]
 fn postgresql_loses_no_commit_whatever_is_killed_stopped_or_partitioned() {
     let Some(mut campaign) = Campaign::new() else { return };

@@ -13,6 +13,7 @@ const SYNCS_ALL: &str = "use IO::Handle; use Fcntl; \
     for my $n (1 .. 50) { sysopen(my $f, \"base/5/$n\", O_RDWR) or die; $f->sync or die; close $f; } \
     sysopen(my $f, 'base/5/7', O_RDWR) or die; syswrite($f, 'x') == 1 or die; $f->sync or die;";
 
+// Holds: admin/RESTART#what-it-reaches
 #[test]
 fn a_file_that_is_only_synced_is_not_in_the_log() {
     let Some(place) = cluster::place() else { return };
@@ -32,6 +33,7 @@ const REDO: &str = "SELECT (pg_current_wal_insert_lsn() - redo_lsn)::bigint FROM
 /// Less than the server leaves by itself, and so little that what comes next asks for no checkpoint.
 const LITTLE: u64 = 1 << 20;
 
+// Holds: admin/RESTART#what-it-reaches
 #[test]
 fn checkpoints_are_near_and_a_crash_shows_how_fast_its_redo_is_replayed() {
     let of_run = ["--policy", "atomic", "--recovery", "1s"];

@@ -10,6 +10,7 @@ use common::mounts::{Mounts, tracked};
 use common::{Place, cc};
 use seawall_media::magic;
 
+// Holds: L7
 #[test]
 fn an_fsync_after_a_rename_waits_for_the_name_alone() {
     let place = Place::new();

@@ -50,6 +50,7 @@ fn a_log_beside_the_data_is_as_large_as_there_is_room_in_memory() {
     assert_eq!(whole["size"], 32 << 20);
 }
 
+// Holds: admin/RUN#the-log
 #[test]
 fn a_log_that_does_not_fit_says_what_to_do_and_that_works() {
     let script = r#"

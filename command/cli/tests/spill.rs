@@ -70,6 +70,7 @@ fn a_burst_larger_than_the_pool_survives_the_death_of_everybody() {
 }
 
 /// The machine goes on, the memory of the log is there: nothing but the area is missing.
+// Holds: R17
 #[test]
 fn an_area_that_is_gone_with_commits_in_it_is_asked_for() {
     if !is_root() {
@@ -134,6 +135,7 @@ impl Drop for Stopped {
     }
 }
 
+// Holds: R18
 #[test]
 fn an_area_that_is_gone_and_was_empty_is_told_of_and_does_without() {
     let place = with_area();

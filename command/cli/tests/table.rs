@@ -73,6 +73,7 @@ fn a_tablespace_made_at_run_time_is_managed_from_its_first_file_on() {
     cluster::finish(run);
 }
 
+// Holds: K2
 #[test]
 fn what_is_made_while_the_daemon_is_replaced_waits_for_the_next_one() {
     let Some(place) = cluster::place() else { return };

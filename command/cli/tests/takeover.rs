@@ -9,6 +9,7 @@ use common::hosts::Host;
 use common::pair::{Scene, gets_an_error};
 use common::{Writer, lot, rounds, wait_for};
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn another_host_takes_the_log_over_and_the_former_one_writes_nothing_more() {
     let Some(s) = Scene::new(2) else { return };
@@ -74,6 +75,7 @@ fn another_host_takes_the_log_over_and_the_former_one_writes_nothing_more() {
     s.b.seawall(&["recover", "--pool", &s.pool("b")]).fails(1, &["db-a since"]);
 }
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn a_former_host_that_slept_gets_nothing_confirmed() {
     let Some(s) = Scene::new(2) else { return };
@@ -109,6 +111,7 @@ fn a_former_host_that_has_nothing_left_lowers_no_guard() {
     assert!(!s.place.guard().exists());
 }
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn where_it_cannot_be_right_it_is_refused_and_nothing_is_changed() {
     let Some(mut s) = Scene::new(2) else { return };
@@ -145,6 +148,7 @@ fn where_it_cannot_be_right_it_is_refused_and_nothing_is_changed() {
     assert_eq!(Writer::found(&s.place), 10);
 }
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn of_two_at_once_one_takes_it_over_and_the_other_is_told() {
     let Some(mut s) = Scene::new(2) else { return };
@@ -183,6 +187,7 @@ fn of_two_at_once_one_takes_it_over_and_the_other_is_told() {
     }
 }
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn a_takeover_that_is_killed_anywhere_is_made_again() {
     let Some(s) = Scene::new(2) else { return };
@@ -214,6 +219,7 @@ fn a_takeover_that_is_killed_anywhere_is_made_again() {
     }
 }
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn a_volume_that_is_mounted_elsewhere_is_found_there() {
     let Some(s) = Scene::new(2) else { return };
@@ -236,6 +242,7 @@ fn a_volume_that_is_mounted_elsewhere_is_found_there() {
 
 /// The campaign: SEAWALL_TAKEOVER_ROUNDS says how many. Each time the database's host is lost in one of three ways, often a
 /// keeper with it; the other host takes the log over, and the former one comes back.
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn whoever_is_lost_no_commit_is_and_never_two_write() {
     let Some(mut s) = Scene::new(2) else { return };

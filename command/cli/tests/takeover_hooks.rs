@@ -25,6 +25,7 @@ fn action(host: &Host, action: &str, parameters: &[(&str, &str)]) -> Said {
     host.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn pacemakers_agent_has_the_log_where_it_was_started() {
     let Some(s) = Scene::new(2) else { return };
@@ -66,6 +67,7 @@ fn pacemakers_agent_has_the_log_where_it_was_started() {
     assert_eq!((on(&s.a, 0, "start"), on(&s.a, 0, "stop")), (Some(0), Some(0)));
 }
 
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn patronis_hook_fences_the_former_primary() {
     let Some(mut s) = Scene::new(2) else { return };

@@ -18,6 +18,7 @@ fn rounds(default: usize) -> usize {
     std::env::var("SEAWALL_TWIN_ROUNDS").ok().map_or(default, |n| n.parse().expect("a number"))
 }
 
+// Holds: K10, K11
 #[test]
 fn whoever_is_killed_no_acknowledged_write_is_lost_and_the_twin_has_what_a_restart_would_load() {
     if !is_installed() {
@@ -85,6 +86,7 @@ fn a_twin_that_is_far_behind_is_waited_for() {
     assert!(pair.stop(), "{}", pair.said());
 }
 
+// Holds: K10
 #[test]
 fn with_seawalls_log_below_both_nothing_is_lost_either() {
     if !is_installed() {

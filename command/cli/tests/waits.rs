@@ -147,6 +147,7 @@ fn is_managed(place: &Place, name: &str) -> bool {
 }
 
 /// All that its process waits is one second, whatever it opens; what it cannot have managed it syncs.
+// Holds: K3
 #[test]
 fn a_daemon_that_stands_still_costs_a_process_one_second() {
     if !has("perl") {
@@ -176,6 +177,7 @@ fn a_daemon_that_stands_still_costs_a_process_one_second() {
     }
 }
 
+// Holds: K3
 #[test]
 fn a_daemon_that_stands_still_costs_a_mount_one_second() {
     let Some(m) = Mounts::new().filter(|_| has("perl")) else { return };
@@ -233,6 +235,7 @@ fn log(place: &Place) -> String {
 const OVERWRITE: &str = "dd if=/dev/zero of=a-wal bs=4096 count=4 conv=notrunc oflag=dsync status=none";
 
 /// Its watchdog gives them what the daemon would: they go on in the log.
+// Holds: K3
 #[test]
 fn processes_that_start_while_the_daemon_stands_still_are_in_the_log() {
     for less in [false, true] {
@@ -267,6 +270,7 @@ fn overwrite(place: &Place, name: &str) -> File {
 }
 
 /// The daemon catches up when it goes on.
+// Holds: K3
 #[test]
 fn who_opens_a_file_while_the_daemon_stands_still_is_seen_afterwards() {
     for less in [false, true] {
@@ -295,6 +299,7 @@ fn replayed(place: &Place) -> (u8, Said) {
 }
 
 /// The file has left the log before the open returns, as if the daemon had been at work.
+// Holds: K3
 #[test]
 fn what_a_stranger_synced_while_the_daemon_stood_still_is_not_rolled_back() {
     if !common::is_root() {
@@ -318,6 +323,7 @@ fn what_a_stranger_synced_while_the_daemon_stood_still_is_not_rolled_back() {
 }
 
 /// Where it is heard of afterwards: once the daemon has gone on.
+// Holds: K3
 #[test]
 fn what_a_stranger_synced_and_left_is_safe_when_the_daemon_goes_on() {
     let place = Place::new();
@@ -393,6 +399,7 @@ impl Drop for Group {
 }
 
 /// The daemon, `seawall run` and the database are frozen all together, as `docker pause` or `systemctl freeze` does it.
+// Holds: K3
 #[test]
 fn no_open_waits_for_a_daemon_whose_control_group_is_frozen() {
     let Some(group) = common::is_root().then(Group::new).flatten() else {

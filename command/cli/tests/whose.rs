@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::Command;
 
 use common::{Place, SEAWALL, Said, has, is_root};
@@ -79,4 +79,40 @@ fn root_sees_every_daemon_of_the_machine_and_names_one_by_what_it_serves() {
     assert_eq!(pool("pool.json"), "own.pool");
     assert_eq!(pool("rest.json"), "others.pool");
     assert!(text("gone.err").contains("no daemon serves"), "{}", text("gone.err"));
+}
+
+/// Where a distribution puts its databases only root may make a file.
+#[test]
+fn root_makes_the_log_beside_data_whose_user_may_not() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::bare();
+    fs::set_permissions(place.data.path(), fs::Permissions::from_mode(0o755)).expect("opened");
+    fs::create_dir(place.file("theirs")).expect("made");
+    chown(place.file("theirs"), Some(NOBODY), Some(NOBODY)).expect("given away");
+    let mut run = Command::new(SEAWALL);
+    run.args([
+        "run",
+        "--user",
+        "nobody",
+        "--no-boot",
+        "--size",
+        "16M",
+        "--preset",
+        "sqlite",
+        "--data",
+        "theirs",
+    ]);
+    let said = Said::from(
+        run.args(["--", "id", "-u"])
+            .current_dir(place.data.path())
+            .env_remove("LD_PRELOAD")
+            .output()
+            .expect("runs"),
+    );
+    said.succeeds().says(&["theirs.seawall", "survives power loss"]);
+    assert_eq!(said.out.trim(), NOBODY.to_string(), "and it runs as that user, for good");
+    let log = fs::metadata(place.file("theirs.seawall")).expect("a log");
+    assert_eq!((log.uid(), log.permissions().mode() & 0o777), (NOBODY, 0o600));
 }

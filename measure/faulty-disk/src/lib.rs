@@ -1,6 +1,6 @@
 //! Disks that lose what was not flushed, for tests of power cuts and for measuring.
 //!
-//! One [cache](cache) of what no flush has covered; two ways to reach it: [`Disk`], a file in a FUSE file system, for a loop
+//! One [`cache`] of what no flush has covered; two ways to reach it: [`Disk`], a file in a FUSE file system, for a loop
 //! device and a real file system on top, with a switch for its power and faults to inject; and [`nbd::Disk`], for a
 //! virtual machine. Invariant: after a cut nothing becomes durable any more.
 //!

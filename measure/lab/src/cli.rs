@@ -201,6 +201,9 @@ pub struct ReportOptions {
     /// Where the page goes
     #[arg(long, default_value = "out/lab/postgresql.html")]
     pub html: PathBuf,
+    /// A page whose table of gains is written anew, from commits, mariadb, redis and rocksdb
+    #[arg(long)]
+    pub readme: Option<PathBuf>,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -78,7 +78,8 @@ fn page(out: &Path) -> String {
         fs::write(path, lines(&place, &found)).expect("written");
     }
     let (notebook, html) = (out.join("notebook.md"), out.join("page.html"));
-    let options = ReportOptions { cases: Vec::new(), out: out.into(), notebook, html: html.clone() };
+    let options =
+        ReportOptions { cases: Vec::new(), out: out.into(), notebook, html: html.clone(), readme: None };
     notebook::report(&options).expect("a report");
     fs::read_to_string(html).expect("the page")
 }

@@ -79,7 +79,13 @@ fn run_as_a_user_does(alone: &Alone, case: &Path) -> String {
 fn report(alone: &Alone) -> (String, String) {
     let out = alone.dir().join("out");
     let (notebook, html) = (out.join("notebook.md"), out.join("page.html"));
-    let options = ReportOptions { cases: Vec::new(), out, notebook: notebook.clone(), html: html.clone() };
+    let options = ReportOptions {
+        cases: Vec::new(),
+        out,
+        notebook: notebook.clone(),
+        html: html.clone(),
+        readme: None,
+    };
     notebook::report(&options).expect("a report");
     (fs::read_to_string(notebook).expect("the notebook"), fs::read_to_string(html).expect("the page"))
 }

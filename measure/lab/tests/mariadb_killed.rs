@@ -50,6 +50,7 @@ impl Scene {
     }
 }
 
+// Holds: K1
 #[test]
 fn the_server_killed() {
     let scene = Scene::new();
@@ -59,6 +60,7 @@ fn the_server_killed() {
     scene.check(scene.start(Side::Seawall));
 }
 
+// Holds: K2
 #[test]
 fn the_daemon_killed_then_the_server() {
     let scene = Scene::new();
@@ -73,6 +75,7 @@ fn the_daemon_killed_then_the_server() {
     scene.check(scene.start(Side::Seawall));
 }
 
+// Holds: K6
 #[test]
 fn everything_killed_at_once_then_replayed() {
     let scene = Scene::new();

@@ -98,6 +98,7 @@ impl Scene {
     }
 }
 
+// Holds: K1
 #[test]
 fn the_whole_database_killed() {
     whole_database_killed(&Scene::new());
@@ -144,6 +145,7 @@ fn with_a_block_cache_killed_twice_and_read_from_there() {
     scene.check_structure(cluster);
 }
 
+// Holds: K1
 #[test]
 fn one_backend_killed() {
     let scene = Scene::new();
@@ -154,6 +156,7 @@ fn one_backend_killed() {
     scene.check(cluster);
 }
 
+// Holds: K2
 #[test]
 fn the_daemon_killed_then_the_database() {
     daemon_killed(&Scene::new());
@@ -176,6 +179,7 @@ fn daemon_killed(scene: &Scene) {
     scene.check(scene.start(Side::Seawall));
 }
 
+// Holds: K4
 #[test]
 fn seawall_run_killed_then_the_database() {
     let scene = Scene::new();
@@ -189,6 +193,7 @@ fn seawall_run_killed_then_the_database() {
     scene.check(scene.start(Side::Seawall));
 }
 
+// Holds: K6
 #[test]
 fn everything_killed_at_once_then_replayed() {
     everything_killed(&Scene::new(), || ());

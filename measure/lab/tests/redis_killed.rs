@@ -45,6 +45,7 @@ impl Scene {
     }
 }
 
+// Holds: K1
 #[test]
 fn the_server_killed() {
     let scene = Scene::new();
@@ -54,6 +55,7 @@ fn the_server_killed() {
     assert_eq!(scene.check(Side::Seawall).missing, 1, "the check can fail");
 }
 
+// Holds: K2
 #[test]
 fn the_daemon_killed_then_the_server() {
     let scene = Scene::new();
@@ -67,6 +69,7 @@ fn the_daemon_killed_then_the_server() {
     assert_complete(&scene.check(Side::Seawall));
 }
 
+// Holds: K6
 #[test]
 fn everything_killed_at_once_then_replayed() {
     let scene = Scene::new();

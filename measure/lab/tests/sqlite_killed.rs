@@ -39,21 +39,25 @@ fn everything_killed(place: &Place, journal: JournalMode, lose: impl FnOnce()) {
     assert_complete(&bare().expect("a verdict"));
 }
 
+// Holds: K1
 #[test]
 fn wal_mode_the_program_killed() {
     the_program_killed(JournalMode::Wal);
 }
 
+// Holds: K1
 #[test]
 fn delete_mode_the_program_killed() {
     the_program_killed(JournalMode::Delete);
 }
 
+// Holds: K6
 #[test]
 fn wal_mode_everything_killed_at_once_then_replayed() {
     everything_killed(&Place::new(), JournalMode::Wal, || ());
 }
 
+// Holds: K6
 #[test]
 fn delete_mode_everything_killed_at_once_then_replayed() {
     everything_killed(&Place::new(), JournalMode::Delete, || ());

@@ -90,26 +90,31 @@ fn replayed(scene: &Scene, words: &str) {
     assert_complete(&scene.check(Side::Fs).expect("a verdict"));
 }
 
+// Holds: K1
 #[test]
 fn rocksdb_the_program_killed() {
     the_program_killed(Store::Rocksdb);
 }
 
+// Holds: K1
 #[test]
 fn lmdb_the_program_killed() {
     the_program_killed(Store::Lmdb);
 }
 
+// Holds: K2
 #[test]
 fn rocksdb_the_daemon_killed_then_the_program() {
     the_daemon_killed_then_the_program(Store::Rocksdb);
 }
 
+// Holds: K2
 #[test]
 fn lmdb_the_daemon_killed_then_the_program() {
     the_daemon_killed_then_the_program(Store::Lmdb);
 }
 
+// Holds: K6
 #[test]
 fn rocksdb_everything_killed_at_once_then_replayed() {
     everything_killed(&Scene::new(Store::Rocksdb), some(Store::Rocksdb), "CURRENT file corrupted");
@@ -123,12 +128,14 @@ fn on_a_block_device_rocksdb_everything_killed_then_replayed_from_the_device_alo
     replayed(&scene, "CURRENT file corrupted");
 }
 
+// Holds: K6
 #[test]
 fn lmdb_everything_killed_at_once_then_replayed() {
     everything_killed(&Scene::new(Store::Lmdb), some(Store::Lmdb), "not an LMDB file");
 }
 
 /// Written through a mapping, its data file is not in the log: every commit waits for the disk, and is as safe.
+// Holds: K6
 #[test]
 fn lmdb_mapped_everything_killed_at_once_then_replayed() {
     let scene = Scene::with(Store::Lmdb, "writemap");

@@ -99,13 +99,16 @@ macro_rules! modes {
 }
 
 modes! { one:
+    // Holds: P4
     an_io_uring_holds_the_file_it_writes: "uring",
     submissions_that_wait_hold_as_well: "wait",
     space_calls_and_syncs_of_an_io_uring: "operations",
+    // Holds: P4
     libaio_holds_the_file_it_writes: "aio",
 }
 
 modes! { all:
+    // Holds: P4
     a_raw_io_uring_holds_everything: "raw",
     an_io_uring_with_a_kernel_thread_holds_everything: "sqpoll",
     registered_files_hold_everything: "registered",

@@ -49,6 +49,7 @@ fn every_case_agrees_with_the_log_on_a_block_device() {
     every_case_agrees(Pool::on(Medium::Block, "cases", "64M"));
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn every_case_agrees_with_a_block_cache() {
     every_case_agrees(Pool::cached("cases", "256M"));
@@ -77,6 +78,7 @@ fn a_full_file_system_agrees() {
 
 /// While nothing is lost, a replay of the log has nothing to say: it must change no file. It would,
 /// were a write around the log ever acknowledged without retiring the records below it.
+// Holds: P4
 #[test]
 fn replay_over_whole_files_changes_nothing() {
     if std::env::var_os("SEAWALL_CONTRACT_BARE").is_some() {

@@ -43,6 +43,7 @@ fn every_case_agrees_with_the_bare_file_system_on_a_mount() {
     every_case_agrees(&Pool::new("mounted", "256M"), Mount::new);
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn every_case_agrees_on_a_mount_with_a_block_cache() {
     every_case_agrees(&Pool::cached("mounted", "256M"), Mount::new);
@@ -88,6 +89,7 @@ fn random_operations_agree_with_the_bare_file_system() {
     random_operations_agree(&Pool::new("stress", "64M"), Mount::new);
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn random_operations_agree_with_a_block_cache() {
     random_operations_agree(&Pool::cached("stress", "64M"), Mount::new);
@@ -241,6 +243,7 @@ macro_rules! crash_tests {
 }
 
 crash_tests! {
+    // Holds: K5
     mounted_fsync_is_durable: "fsync",
     mounted_fdatasync_as_well_as_fsync: "fdatasync",
     mounted_vectored_writes_are_logged: "vectored",

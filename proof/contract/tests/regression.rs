@@ -39,22 +39,32 @@ macro_rules! crash_tests {
 }
 
 crash_tests! {
+    // Holds: P1
     regression_fsync_is_durable: "fsync",
+    // Holds: P1
     regression_fdatasync_as_well_as_fsync: "fdatasync",
     regression_openat_and_pwritev_are_logged: "vectored",
     regression_append_is_logged: "append",
+    // Holds: P1
     regression_dsync_is_logged: "dsync",
+    // Holds: P2
     regression_large_writes_are_whole: "large",
+    // Holds: P3
     regression_truncate_is_logged: "truncate",
+    // Holds: P3
     regression_open_truncate_is_logged: "open-truncate",
+    // Holds: P3
     regression_rename_is_followed: "rename",
     regression_rename_over_a_managed_file: "rename-over",
+    // Holds: P3
     regression_unlinked_files_records_do_not_come_back: "unlink",
     regression_link_is_followed: "link",
     regression_second_process: "second-process",
     regression_fork_without_exec: "fork",
     regression_two_concurrent_writers: "two-writers",
+    // Holds: P4
     regression_mapping_is_not_rolled_back: "mapping",
+    // Holds: P3
     regression_fallocate_takes_part_in_the_order: "fallocate",
 }
 
@@ -82,6 +92,7 @@ fn regression_dsync_on_a_new_file_while_the_daemon_is_away() {
     crash.compare(&expected, "after the replay", &said.output());
 }
 
+// Holds: P4
 #[test]
 fn regression_log_full() {
     survives("log-full", "16M");
@@ -106,6 +117,7 @@ fn regression_log_full_for_long() {
 
 /// A file renamed with plain tools between the crash and recovery is found by its handle, or the
 /// recovery fails and names it; its records are not lost in silence.
+// Holds: R2
 #[test]
 fn regression_file_moved_before_recovery() {
     if bare_only() {
@@ -130,6 +142,7 @@ fn regression_file_moved_before_recovery() {
 }
 
 /// A file that vanished: recovery must not be silent about its records, and must not invent it.
+// Holds: P5, R2
 #[test]
 fn regression_file_gone_before_recovery() {
     if bare_only() {
@@ -162,6 +175,7 @@ fn regression_file_gone_before_recovery() {
 }
 
 /// After a reboot (a boot id the pool does not know) `seawall run` replays before COMMAND starts.
+// Holds: P5, K7
 #[test]
 fn regression_recovery_is_on_by_default() {
     if bare_only() {
@@ -237,6 +251,7 @@ fn sqlite(directory: &std::path::Path, mode: &str) -> Command {
 }
 
 /// The command is killed, nothing else: the next run carries on with the files as they were.
+// Holds: K1, K6
 #[test]
 fn regression_killed_command_loses_nothing() {
     if bare_only() {

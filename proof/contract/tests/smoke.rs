@@ -47,6 +47,7 @@ fn bare_contents_equal_the_model() {
     eprintln!("{}", finished.expect_success("the smoke run, bare").stdout);
 }
 
+// Holds: K1
 #[test]
 fn contents_equal_the_model_under_seawall() {
     under_seawall("smoke", &Pool::new("smoke", "256M"), &[]);

@@ -56,11 +56,13 @@ fn control_messages_are_answered() {
     run("messages", 300);
 }
 
+// Holds: R22
 #[test]
 fn a_keeper_answers_or_hangs_up_and_keeps_its_quota_and_other_logs() {
     run("keeper", 1000);
 }
 
+// Holds: R23
 #[test]
 fn a_writer_hears_anything_and_counts_only_what_was_confirmed() {
     run("answers", 5000);

@@ -5,7 +5,7 @@
 //! What a power cut does to a database is decided by three layers: its own syncs, the file system's journal,
 //! and the disk's volatile write cache. A file system of our own that pretends to lose data would have to
 //! imitate the second, and would prove something about the imitation. So the layer that is imitated is the
-//! smallest one, the disk: a FUSE file system with a single file ([`disk`]), a loop device on that file, and
+//! smallest one, the disk: a FUSE file system with a single file ([`seawall_faulty_disk`]), a loop device on that file, and
 //! a real ext4 on the device. The loop device turns writes into writes and flushes (REQ_PREFLUSH, FUA) into
 //! fsyncs of the file; the disk remembers what no flush has covered. On a cut any subset of that survives,
 //! down to single 512-byte sectors. What happens to names, sizes, unwritten extents and torn pages then is

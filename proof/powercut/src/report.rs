@@ -64,6 +64,9 @@ pub struct Totals {
     pub rounds_with_loss: u64,
     /// Rounds in which a checker complained or the database did not start.
     pub rounds_with_problems: u64,
+    /// Rounds whose database could not be checked in time: they show nothing.
+    #[serde(default)]
+    pub rounds_unchecked: u64,
     /// Seconds for each round, on average.
     pub seconds_per_round: f64,
 }
@@ -125,6 +128,9 @@ impl Report {
                     if t.rounds_with_problems > 0 {
                         faults.push(format!("{who}: {} rounds with problems", t.rounds_with_problems));
                     }
+                    if t.rounds_unchecked > 0 {
+                        faults.push(format!("{who}: {} rounds not checked in time", t.rounds_unchecked));
+                    }
                 }
             }
         }
@@ -134,7 +140,7 @@ impl Report {
     /// The table.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{:<9} {:<8} {:>6} {:>5} {:>13} {:>8} {:>12} {:>9} {:>13} {:>8}\n",
+            "{:<9} {:<8} {:>6} {:>5} {:>13} {:>8} {:>12} {:>9} {:>13} {:>9} {:>8}\n",
             "database",
             "side",
             "rounds",
@@ -144,11 +150,12 @@ impl Report {
             "commits lost",
             "in rounds",
             "with problems",
+            "unchecked",
             "s/round"
         );
         for t in &self.totals {
             text += &format!(
-                "{:<9} {:<8} {:>6} {:>5} {:>13} {:>8} {:>12} {:>9} {:>13} {:>8.1}\n",
+                "{:<9} {:<8} {:>6} {:>5} {:>13} {:>8} {:>12} {:>9} {:>13} {:>9} {:>8.1}\n",
                 format!("{:?}", t.database),
                 format!("{:?}", t.side),
                 t.rounds,
@@ -158,6 +165,7 @@ impl Report {
                 t.lost,
                 t.rounds_with_loss,
                 t.rounds_with_problems,
+                t.rounds_unchecked,
                 t.seconds_per_round
             );
         }
@@ -204,7 +212,8 @@ fn total((database, side, front, medium): Which, rounds: &[&Outcome]) -> Totals 
         acknowledged: sum(|round| round.acknowledged),
         lost: sum(|round| round.lost),
         rounds_with_loss: sum(|round| u64::from(round.lost > 0)),
-        rounds_with_problems: sum(|round| u64::from(!round.problems.is_empty())),
+        rounds_with_problems: sum(|round| u64::from(!round.problems.is_empty() && !round.is_unchecked())),
+        rounds_unchecked: sum(|round| u64::from(round.is_unchecked())),
         seconds_per_round: seconds / rounds.len().max(1) as f64,
     }
 }

@@ -18,6 +18,9 @@ use crate::plan::{Plan, Recovery, Side, Trouble};
 use fastrand::Rng;
 use seawall_faulty_disk::{Cut, Disk, Image, Request};
 
+/// How a problem begins that is no finding: whoever checks said nothing.
+const NOT_CHECKED: &str = "not checked in time";
+
 /// What a round found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
@@ -41,6 +44,11 @@ impl Outcome {
     /// Nothing was lost, and nothing was wrong.
     pub fn is_clean(&self) -> bool {
         self.lost == 0 && self.problems.is_empty()
+    }
+
+    /// Nothing is known: the database could not be checked in time.
+    pub fn is_unchecked(&self) -> bool {
+        !self.problems.is_empty() && self.problems.iter().all(|problem| problem.starts_with(NOT_CHECKED))
     }
 }
 
@@ -146,15 +154,14 @@ fn check(disk: &Disk, boot: &Boot) -> Result<Checked> {
             Ok(checked)
         }
         said => {
-            let why = match said {
-                Ok(Said::Failed(why)) => why,
-                Ok(other) => format!("it said {other:?}"),
-                Err(error) => format!("{error:#}"),
+            let problem = match said {
+                Ok(Said::Failed(why)) => format!("no check after the cut: {why}"),
+                Ok(other) => format!("no check after the cut: it said {other:?}"),
+                Err(error) => format!("{NOT_CHECKED}: {error:#}"),
             };
             // It may hang: its power is the way to end it.
             machine.cut(disk, boot.plan.loss, &mut Rng::with_seed(boot.plan.seed))?;
-            let mut checked =
-                Checked { problems: vec![format!("no check after the cut: {why}")], ..Checked::default() };
+            let mut checked = Checked { problems: vec![problem], ..Checked::default() };
             if boot.plan.side.must_lose() {
                 checked.verdict.missing = acknowledged(&boot.plan)?;
             }

@@ -29,6 +29,7 @@ fn grow(file: &File) {
     fallocate(file, FallocateFlags::empty(), 0, 40_000).expect("a longer file");
 }
 
+// Holds: R27
 #[test]
 fn a_sync_after_a_commit_that_failed_retires_nothing() {
     if let Err(missing) = fitness::check(&[], FileSystem::default()) {

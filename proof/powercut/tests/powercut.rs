@@ -73,6 +73,7 @@ fn campaign_with(
     Some(report)
 }
 
+// Holds: internals/FAILURE_MODEL#promises, K7
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut() {
     let Some(report) = campaign(&[Database::Postgres, Database::Sqlite], "postgres,sqlite", "2", PRELOAD)
@@ -82,12 +83,14 @@ fn no_acknowledged_commit_is_lost_to_a_power_cut() {
     assert_eq!(report.totals.len(), 9, "two databases on four sides, and one without full pages");
 }
 
+// Holds: internals/FAILURE_MODEL#promises, K7
 #[test]
 fn no_acknowledged_commit_of_mariadb_is_lost_to_a_power_cut() {
     let Some(report) = campaign(&[Database::Mariadb], "mariadb", "1", PRELOAD) else { return };
     assert_eq!(report.totals.len(), 5, "four sides, and one without doublewrite buffer");
 }
 
+// Holds: K7
 #[test]
 fn no_acknowledged_commit_of_redis_or_a_store_is_lost_to_a_power_cut() {
     let all = [Database::Redis, Database::Rocksdb, Database::Lmdb];
@@ -117,6 +120,7 @@ fn no_file_that_was_synced_on_the_mount_is_lost_to_a_power_cut_nor_is_a_name() {
     assert_eq!(report.totals.len(), 2, "two sides");
 }
 
+// Holds: K7
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_power_cut_on_the_mount() {
     let all = [Database::Postgres, Database::Sqlite, Database::Mariadb, Database::Rocksdb, Database::Etcd];

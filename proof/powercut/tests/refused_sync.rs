@@ -57,6 +57,7 @@ fn put(path: &Path) {
     File::create(path).and_then(|mut file| file.write_all(&[7; 16384]).and(file.sync_all())).expect("a file");
 }
 
+// Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn what_could_not_be_taken_into_the_log_is_not_written() {
     if let Err(missing) = fitness::check(&[], FileSystem::default()) {

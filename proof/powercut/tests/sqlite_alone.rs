@@ -68,6 +68,7 @@ fn refuse_a_write_back(disk: &Disk, path: &Path) {
     disk.heal();
 }
 
+// Holds: L13
 #[test]
 fn a_page_that_an_earlier_checkpoint_could_not_write_is_forgotten() {
     if let Err(missing) = fitness::check(&[], FileSystem::default()) {

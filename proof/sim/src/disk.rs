@@ -244,6 +244,7 @@ mod tests {
         assert_eq!(&disk.durable()[..500], [1; 500], "a failed sync is not made good by a later one");
     }
 
+    // Holds: L17
     #[test]
     fn what_is_being_written_may_be_garbled_and_nothing_else() {
         let mut disk = Disk::holding(vec![1; 1024]);

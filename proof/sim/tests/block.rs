@@ -5,6 +5,7 @@ mod common;
 use common::campaign;
 use seawall_sim::Plan;
 
+// Holds: internals/FAILURE_MODEL#the-simulator, L22, internals/SEMANTICS#errors
 #[test]
 fn no_crash_point_breaks_a_promise_on_a_block_device() {
     let total = campaign(20_000, Plan::on_block);

@@ -8,6 +8,7 @@ use seawall_sim::{Counts, Plan, run};
 const POINTS: u64 = 20_000;
 const AT_MOST: Duration = Duration::from_secs(40);
 
+// Holds: internals/FAILURE_MODEL#promises, internals/FAILURE_MODEL#the-simulator, L5, L7, L13, L17
 #[test]
 fn no_crash_point_breaks_a_promise() {
     let mut total = Counts::default();

@@ -11,12 +11,14 @@ fn has_all(total: &Counts) {
     assert!(total.flushes > 0 && total.compared > 0 && total.again > 0, "{total:?}");
 }
 
+// Holds: internals/FAILURE_MODEL#the-simulator
 #[test]
 fn no_crash_point_takes_from_a_guest_what_it_flushed() {
     let total = campaign(12_000, Plan::with_guests);
     has_all(&total);
 }
 
+// Holds: internals/FAILURE_MODEL#the-simulator
 #[test]
 fn no_crash_point_takes_from_a_guest_what_it_flushed_to_a_block_device() {
     let total = campaign(5_000, Plan::with_guests_on_block);

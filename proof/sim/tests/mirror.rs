@@ -6,6 +6,7 @@ mod common;
 use common::campaign;
 use seawall_sim::Plan;
 
+// Holds: internals/FAILURE_MODEL#the-simulator, L21
 #[test]
 fn no_crash_point_breaks_a_promise_on_two_devices() {
     let total = campaign(10_000, Plan::mirrored);

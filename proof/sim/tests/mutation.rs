@@ -28,6 +28,7 @@ fn mutants() -> Vec<Mutant> {
     sites.into_iter().map(mutant).filter(|mutant| seen.insert(format!("{mutant:?}"))).collect()
 }
 
+// Holds: internals/FAILURE_MODEL#the-simulator
 #[test]
 fn a_missing_flush_or_fence_is_noticed() {
     let begin = Instant::now();

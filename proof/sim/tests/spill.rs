@@ -8,6 +8,7 @@ use seawall_sim::{Counts, Plan, run};
 const POINTS: u64 = 20_000;
 const AT_MOST: Duration = Duration::from_secs(40);
 
+// Holds: internals/FAILURE_MODEL#the-simulator
 #[test]
 fn no_crash_point_breaks_a_promise_with_a_spill_area() {
     let mut total = Counts::default();

@@ -35,7 +35,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Where a machine's data is.
 pub enum Data {
-    /// On a disk of [`crate::disk`] with this image.
+    /// On a disk of [`seawall_faulty_disk::nbd`] with this image.
     Lossy {
         /// The image.
         image: PathBuf,

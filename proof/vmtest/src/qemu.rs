@@ -14,7 +14,7 @@ use crate::hardware::Hardware;
 use crate::machine::{Boot, Data};
 use crate::network;
 
-/// Of disks of [`crate::disk`].
+/// Of disks of [`seawall_faulty_disk::nbd`].
 const SECTOR_BYTES: u32 = 4096;
 /// Where a disk can be plugged in while a machine of several runs.
 pub const SLOT: &str = "free-slot";
@@ -111,7 +111,7 @@ fn data_disk(qemu: &mut Command, data: &Data, socket: &str) {
     qemu.arg("-device").arg(device);
 }
 
-/// A disk of [`crate::disk`], as QEMU reaches it.
+/// A disk of [`seawall_faulty_disk::nbd`], as QEMU reaches it.
 pub fn disk_node(name: &str, socket: &str) -> Value {
     let server = json!({ "type": "unix", "path": socket, "abstract": true });
     json!({ "driver": "nbd", "node-name": name, "server": server })

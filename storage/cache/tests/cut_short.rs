@@ -123,6 +123,7 @@ fn is_there(cache: &Cache, file: CachedFile, number: u32) -> bool {
 
 /// A writer is killed when it has taken a block out, and before that is durable. The next one finds nothing to take
 /// out, writes the block, and the power is cut: the first one's store must not be undone.
+// Holds: internals/CACHE#tested
 #[test]
 fn what_a_killed_writer_took_out_stays_out() {
     let (mut step, mut has_ended) = (0, false);
@@ -144,6 +145,7 @@ fn what_a_killed_writer_took_out_stays_out() {
 }
 
 /// The power is cut at every step of a fill that takes another block's place.
+// Holds: internals/CACHE#tested
 #[test]
 fn a_place_that_changes_hands_is_the_old_blocks_or_nobodys() {
     let admitted = attempts();

@@ -37,6 +37,7 @@ fn campaign(is_durable: bool, is_on_disk: bool) -> Seen {
     all
 }
 
+// Holds: internals/CACHE#tested, internals/CACHE#resizing
 #[test]
 fn no_interleaving_and_no_kill_shows_an_old_block() {
     let seen = campaign(false, false);
@@ -47,6 +48,7 @@ fn no_interleaving_and_no_kill_shows_an_old_block() {
 }
 
 /// The same with blocks that the daemon brings to a disk, long after they were offered perhaps.
+// Holds: internals/CACHE#tested
 #[test]
 fn no_interleaving_and_no_kill_shows_an_old_block_of_a_disk() {
     let seen = campaign(false, true);
@@ -54,6 +56,7 @@ fn no_interleaving_and_no_kill_shows_an_old_block_of_a_disk() {
     assert!(seen.kills > 100 && seen.reaped > 20 && seen.kept > 100, "it shows nothing: {seen:?}");
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn no_power_cut_brings_an_old_block_back() {
     let seen = campaign(true, false);
@@ -61,6 +64,7 @@ fn no_power_cut_brings_an_old_block_back() {
 }
 
 /// The tests of the tests: who uses the cache wrongly is caught.
+// Holds: internals/CACHE#tested
 #[test]
 fn what_is_planted_is_noticed() {
     let planted = [

@@ -137,6 +137,7 @@ fn what_is_offered_is_served_when_it_was_brought() {
     assert_eq!(scene.cache.admitted(), 1);
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn a_write_since_it_was_missed_makes_it_stale() {
     let scene = Scene::new();
@@ -223,6 +224,7 @@ fn nothing_enters_while_the_budget_is_used_up() {
 }
 
 /// As when the daemon saves it, and the next one brings it back.
+// Holds: internals/CACHE#tested
 #[test]
 fn an_index_that_was_closed_is_warm_after_the_machine_restarted_and_no_other_is() {
     for is_closed in [true, false] {

@@ -74,6 +74,7 @@ fn what_is_kept_enters_at_once_and_stays() {
     assert!(count(&cache, other, PLACES * 2) > PLACES as usize / 2, "the rest is the others'");
 }
 
+// Holds: internals/CACHE#which-blocks-it-keeps
 #[test]
 fn what_is_kept_starves_nobody() {
     let memory = memory();

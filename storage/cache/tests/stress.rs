@@ -160,6 +160,7 @@ fn start(dir: &Path, process: u64) -> Child {
     command.spawn().expect("a process")
 }
 
+// Holds: internals/CACHE#tested
 #[test]
 fn processes_that_are_killed_leave_no_old_block() {
     let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");

@@ -295,6 +295,7 @@ fn memory_that_does_not_survive_the_machine_is_not_believed_after_it() {
 }
 
 /// After a clean close no bit of the index may differ: a zone is served as it was, or not at all.
+// Holds: internals/CACHE#after-a-restart
 #[test]
 fn a_flipped_bit_in_a_closed_index_is_found() {
     use std::os::unix::fs::FileExt;
@@ -318,6 +319,7 @@ fn a_flipped_bit_in_a_closed_index_is_found() {
 
 /// A zone that was not closed has no checksum over its index, and a bit of it may flip all the same: what was killed
 /// stays dead, whichever bit it is.
+// Holds: internals/CACHE#after-a-restart
 #[test]
 fn no_flipped_bit_brings_an_old_block_back() {
     use std::os::unix::fs::FileExt;

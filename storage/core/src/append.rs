@@ -3,13 +3,13 @@
 //! Input: a claimed lane and a measured write. Output: its LSN, with every byte stored but not yet fenced
 //! (see `persist`). Invariants:
 //!
-//! * A lane is claimed for the length of one operation, by compare-and-swap, so the lanes of dead processes
-//!   are easily told and threads need no registration.
-//! * `inflight` holds a lower bound of the operation's LSN from before the LSN is drawn until the publish has
-//!   ended: destage never retires past it, unless somebody took the file's lock from whoever stands still in there, and
+//! * A lane is claimed for the length of one operation, by compare-and-swap, so the lanes of dead processes are easy to
+//!   recognize and threads need no registration.
+//! * `inflight` holds a lower bound of the operation's LSN from before the LSN is drawn until the publish has ended.
+//!   Destage never retires past it, unless another thread took the file's lock from a holder that stands still, and
 //!   retired that write with the file's own content.
-//! * A segment belongs to one lane at a time and is filled from the front. What follows the last record
-//!   is either of a former use (other `seq`) or torn, hence invalid.
+//! * A segment belongs to one lane at a time and is filled from the front. Whatever follows the last record is left
+//!   over from a former use (another `seq`) or torn, hence invalid.
 //!
 //! Not handled here: order between writers of one file (`file`), freeing segments (`destage`).
 
@@ -40,18 +40,18 @@ pub struct Log {
     pub layout: Layout,
     /// Low half of the pool's UUID.
     pub uuid_low: u64,
-    /// What it has no room for goes to an area: room is made as fast as that can be written.
+    /// The pool has a spill area: room is made as fast as that area can be written.
     pub spills: bool,
     /// Segments whose pages this process has in its page table.
     pub populated: Populated,
 }
 
-/// Remembers segments, roughly: one that shares its bit with another costs faults, nothing else.
+/// Remembers segments, roughly: two segments that share a bit cost page faults, nothing else.
 #[derive(Default)]
 pub struct Populated([AtomicU64; 16]);
 
 impl Populated {
-    /// True for the first time that a segment is asked for.
+    /// True the first time that a segment is asked for.
     fn is_first(&self, segment: u32) -> bool {
         let bit = segment as usize % (64 * self.0.len());
         let (word, mask) = (&self.0[bit / 64], 1 << (bit % 64));
@@ -88,8 +88,8 @@ pub struct Operation<'a> {
 const ROUNDS: u32 = 10_000;
 
 impl Log {
-    /// Claims a lane for `who`. `None` only if every lane stays taken, as by processes that died while no
-    /// daemon lives to reclaim them.
+    /// Claims a lane for `who`. `None` only if every lane stays taken, for example by processes that died while no
+    /// daemon was alive to reclaim their lanes.
     #[inline]
     pub fn claim(&self, who: Owner) -> Option<Operation<'_>> {
         let lanes = self.shm.shape().lanes;
@@ -149,13 +149,13 @@ impl Log {
         counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1
     }
 
-    /// True for the lane of a write that counts no more: its thread lost the file's lock while it stood still, and whoever
-    /// has it since has synced the file and raised its watermark. When it goes on it finds that out.
+    /// True for the lane of a write that no longer counts: its thread lost the file's lock while it stood still, and
+    /// the new holder has synced the file and raised its watermark. The thread finds that out when it goes on.
     fn is_lost(&self, lane: Lane<'_>, inflight: u64) -> bool {
         let (owner, lsn) = (lane.owner().load(SeqCst), lane.lsn().load(SeqCst));
         let Some(slot) = Slot::of(&self.shm, lane.slot().load(SeqCst)) else { return false };
         let is_retired = lsn != 0 && lsn <= slot.watermark() && slot.holder() != owner;
-        // Otherwise the lane may be another one's by now, of which this says nothing.
+        // Otherwise the lane may belong to another operation by now, and its number tells nothing about this one.
         is_retired && lane.inflight().load(SeqCst) == inflight
     }
 
@@ -172,7 +172,7 @@ impl Log {
 impl<'a> Operation<'a> {
     #[inline]
     fn begin(log: &'a Log, lane: Lane<'a>, index: u32) -> Self {
-        // Whoever sees the LSN that is drawn next taken sees this too: it is drawn by the same thread, later, by a
+        // A thread that sees the next LSN taken sees this store too: the same thread draws that LSN later, with a
         // release.
         lane.inflight().store(log.shm.header().next_lsn().load(Acquire), Relaxed);
         Self { log, lane, index, fenced: lane.tail().load(Relaxed) as u32, first: 0 }
@@ -300,14 +300,14 @@ impl<'a> Operation<'a> {
         self.lane.segment().store(index + 1, Relaxed);
         self.lane.seq().store(seq, Relaxed);
         self.lane.tail().store(LINE as u64, Relaxed);
-        // Not even its header is fenced yet: should this write go on into a third segment, that one must not
-        // claim anything about this one.
+        // Not even its header is fenced yet: if this write goes on into a third segment, that segment must not claim
+        // anything about this one.
         self.fenced = 0;
         Ok(index)
     }
 
-    /// Says that the appended records are persisted and their publish begins: from here on the daemon
-    /// finishes the write if this process dies.
+    /// Marks the appended records as persisted and their publish as begun: from here on the daemon finishes the write
+    /// if this process dies.
     #[inline]
     pub fn publishing(&self) {
         self.lane.record().store(self.first, Release);
@@ -361,8 +361,8 @@ mod tests {
     use crate::pool;
     use crate::takeover::start;
 
-    /// A write stands still, and another thread has its file's lock by now, which has not retired the record yet: as long
-    /// as that is so nothing may be retired past it.
+    /// A write stands still, and another thread has taken its file's lock but has not retired the record yet: until it
+    /// has, nothing may be retired past that record.
     #[test]
     fn a_write_that_lost_its_lock_counts_until_its_record_is_retired() {
         let memory = tempfile::tempdir_in("/dev/shm").expect("a directory");

@@ -1,10 +1,10 @@
 //! What a sync's success is worth.
 //!
-//! ext4 tells the failure of a commit of its journal to those who wait for that very commit. A sync that comes later
-//! finds the commit over and succeeds (`jbd2_complete_transaction`), although a size or a new block that it
-//! stood for is lost: until something else wants to change metadata and finds ext4's journal dead. The database
-//! may have heard the error on another file, or nobody has. Records must not be retired on such a word, so
-//! whoever retires asks for a change of metadata as well.
+//! ext4 reports a failed commit of its journal only to the callers that wait for that very commit. A sync that comes
+//! later finds the commit over and succeeds (`jbd2_complete_transaction`), although a size or a new block that it
+//! should have made durable is lost. This goes on until something else wants to change metadata and finds ext4's
+//! journal dead. The database may have seen the error on another file, or nobody has. Records must not be retired on
+//! the strength of such a success, so the code that retires them asks for a change of metadata as well.
 
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fstatfs, futimens};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 /// fdatasync(2), and then [`check`].
 ///
 /// # Errors
-/// What the kernel said; EIO if the file system's journal is dead.
+/// The kernel's error; EIO if the file system's journal is dead.
 pub fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     match sim::syncs(fd.as_raw_fd()) {
         None => rustix::fs::fdatasync(fd)?,
@@ -24,8 +24,8 @@ pub fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     check(fd)
 }
 
-/// To be asked after a sync that succeeded, before it retires records. Costs some microseconds, and the file's
-/// access time is now. Without the right to set that (the file is another user's) nothing is found out.
+/// Call this after a sync that succeeded, before the sync retires records. It costs some microseconds and sets the
+/// file's access time to now. Without the right to set that time (the file is another user's), it finds nothing out.
 ///
 /// # Errors
 /// EIO if the file system's journal is dead: the sync proves nothing.
@@ -36,7 +36,7 @@ pub fn check(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     if fstatfs(fd)?.f_type as u64 != magic::EXT4 {
         return Ok(());
     }
-    // The first one makes ext4 find out, and may itself be told nothing; the second one is refused.
+    // The first touch makes ext4 find out, and may itself succeed; the second one is refused.
     touch(fd).and_then(|()| touch(fd))
 }
 

@@ -1,8 +1,8 @@
 //! Destage: in the background, a real fdatasync of the files, then log space is freed.
 //!
-//! A round takes the pool's stable LSN (no write at or below it is still under way), syncs every file with
-//! newer records than its watermark that is due, raises the watermarks, persists the retired LSN, and only then frees
-//! segments. Cut anywhere, what was freed was retired before.
+//! A round takes the pool's stable LSN (no write at or below it is still under way), syncs every file that has records
+//! newer than its watermark and is due, raises the watermarks, persists the retired LSN, and only then frees segments.
+//! Wherever it is cut, everything that was freed had been retired before.
 //!
 //! Runs in the daemon alone. Not handled here: which descriptor belongs to a slot ([`Files`]).
 
@@ -26,9 +26,10 @@ use crate::file::{Flag, Inside, Slot};
 use crate::format::{Cell, Layout};
 use crate::{Engine, FileRef, Owner};
 
-/// Bytes begun at once of what a file has grown by: its appenders wait behind them.
+/// How much of a file's new bytes is written at once: its appenders wait behind them.
 const GROWN_PIECE: u64 = 4 << 20;
-/// The same of any file if commits wait for a log on a disk, which may be the file's: there they wait behind them too.
+/// The same for any file if commits wait for a log on a disk, which may be the file's disk: there they wait behind
+/// these bytes too.
 const BESIDE_LOG_PIECE: u64 = 512 << 10;
 
 /// Gives a descriptor for a slot.
@@ -36,33 +37,33 @@ pub trait Files {
     /// A descriptor of the file in `slot`, good for fdatasync.
     ///
     /// # Errors
-    /// Why there is none; its records stay.
+    /// Why there is none; the file's records stay.
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>>;
 
-    /// Writes these bytes of the file in `slot` out before it is synced, so many at a time: so that nobody waits while the
-    /// sync does it all at once. Makes nothing durable.
+    /// Writes these bytes of the file in `slot` out before it is synced, `_piece` at a time, so that nobody waits while
+    /// the sync writes all of them at once. Makes nothing durable.
     ///
     /// # Errors
-    /// What the disk said. No later sync by the same descriptor is believed then.
+    /// The disk's error. No later sync through the same descriptor is trusted then.
     fn write_out(&mut self, _slot: u32, _bytes: Range<u64>, _piece: u64) -> io::Result<()> {
         Ok(())
     }
 
-    /// Syncs the directory in `slot`, and before it these files in it, of which the disk may lack what its log has.
+    /// Syncs the directory in `slot`, and before it these files in it: the disk may lack what the log has of them.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The disk's error.
     fn sync_directory(&mut self, slot: u32, _files: &[Captured]) -> io::Result<()> {
         Ok(rustix::fs::fsync(self.descriptor(slot)?)?)
     }
 
-    /// Whether the file in `slot` has not been synced for some time because the log needed the room.
+    /// True if the file in `slot` has not been synced for some time because the log needed the room.
     fn is_calm(&mut self, _slot: u32) -> bool {
         true
     }
 
-    /// Whether the file, which has records newer than its watermark, is to be synced in this round. Of one that
-    /// is not, the records stay.
+    /// Whether this round syncs the file in `slot`, which has records newer than its watermark. If it does not, the
+    /// records stay.
     fn is_due(&mut self, _slot: u32, _watermark: u64) -> bool {
         true
     }
@@ -75,9 +76,9 @@ pub struct Round {
     pub synced: u32,
     /// Segments freed.
     pub freed: u32,
-    /// Files that could not be synced, and why. Their records stay; the operator must be told.
+    /// Files that could not be synced, and why. Their records stay; the operator must learn of it.
     pub failed: Vec<(u32, io::Error)>,
-    /// Files of which every write is to be logged that were outside the log and are in it again.
+    /// Files every write of which must be logged that were outside the log and are in it again.
     pub readmitted: u32,
     /// Files that still hold records newer than their watermark.
     pub dirty: u32,
@@ -90,10 +91,10 @@ pub struct Destager<'e> {
 }
 
 impl Engine {
-    /// Makes room in a journal, if there is one. The daemon's alone.
+    /// Makes room in a journal, if there is one. For the daemon alone.
     pub(crate) fn make_room(&self) {
         if let Some(journal) = self.log.pool.journal() {
-            // A device that failed fails every sync; there is nobody to be told here.
+            // A device that failed fails every sync; nobody here needs the error.
             let _ = journal.clean_if_due(&self.log);
         }
     }
@@ -131,7 +132,7 @@ impl<'e> Destager<'e> {
                 safe = safe.min(slot.watermark());
             }
         }
-        // Nothing is set free that a recovery could still read as live.
+        // Nothing that a recovery could still read as live is freed.
         if self.retire(safe).is_ok() {
             round.freed = self.free_segments(safe);
         }
@@ -147,7 +148,7 @@ impl<'e> Destager<'e> {
         let failed = || slot.state().has(Flag::FAILED);
         let earlier = || io::Error::other("an earlier sync of it failed");
         if failed() {
-            // Whatever the disk said now would not be believed below; so it is not asked.
+            // The code below would not trust the disk's answer; so the disk is not asked.
             return Err(earlier());
         }
         let fd = files.descriptor(number)?;
@@ -178,10 +179,10 @@ impl<'e> Destager<'e> {
         let ns = shm.header().clock().ns(ticks().wrapping_sub(start));
         shm.stats(shm.shape().lanes).record(Event::Destage, slot.class(), ns);
         let entering = kept.map_or_else(|| self.engine.enter(self.who, file), Entering::Alone);
-        // Its slot may be another file's by now, of which this sync says nothing.
+        // The slot may belong to another file by now; this sync says nothing about that one.
         let Entering::Alone(inside) = entering else { return Ok(()) };
         if failed() {
-            // Somebody else's sync failed meanwhile: what this one said proves nothing.
+            // Another sync failed meanwhile: the success of this one proves nothing.
             return Err(earlier());
         }
         if last > slot.watermark() {
@@ -189,7 +190,8 @@ impl<'e> Destager<'e> {
         }
         if was_inherited {
             inside.settled();
-            // The lost one may have had it out of the log for a moment. Nobody was inside since before that sync.
+            // The lost holder may have had the file out of the log for a moment. Nobody was inside since before that
+            // sync.
             self.engine.rejoin(&inside, || Ok(()));
         }
         Ok(())
@@ -200,9 +202,9 @@ impl<'e> Destager<'e> {
         let number = slot.number();
         let Entering::Alone(inside) = self.engine.enter(self.who, file) else { return Ok(()) };
         let last = inside.retires();
-        // Asked with nobody inside: none of them is just getting a newer record.
+        // Collected while nobody is inside: none of these files can get a newer record at this moment.
         let captured: Vec<Captured> = self.engine.captured_in(file).collect();
-        // What somebody left half done who was lost inside is retired before another one comes in.
+        // If a holder was lost inside, what it left half done is retired before another one comes in.
         let was_inherited = inside.inherited();
         let kept = was_inherited.then_some(inside);
         let synced = match slot.state().has(Flag::FAILED) {
@@ -215,7 +217,7 @@ impl<'e> Destager<'e> {
         let fd = files.descriptor(number)?;
         let is_known = slot.is_known_at(changed(fd));
         certain::check(fd).inspect_err(|_| self.engine.distrust(file))?;
-        // The check has changed it. What else did, unseen, still shows.
+        // The check has changed the time. An unseen change by somebody else still shows.
         inside.is_known_up_to(if is_known { changed(fd) } else { 0 });
         let pool = self.engine.pool();
         if last > slot.watermark() {
@@ -233,7 +235,7 @@ impl<'e> Destager<'e> {
         self.engine.pool().journal().is_some()
     }
 
-    /// Finds out how much of a file a store may overwrite, so that this need not wait for its first sync.
+    /// Finds out how much of a file a store may overwrite, so that stores need not wait for its first sync.
     fn look_ahead(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) {
         if slot.solid() != 0 || !slot.state().has(Flag::TRACKED) || slot.state().has(Flag::DIRECTORY) {
             return;
@@ -257,8 +259,8 @@ impl<'e> Destager<'e> {
         }
     }
 
-    /// Takes a file back into the log. The first sync, beside its writers, leaves little to the second one,
-    /// which they wait for.
+    /// Takes a file back into the log. The first sync, which runs beside its writers, leaves little to the second one,
+    /// for which they wait.
     fn readmit(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) -> bool {
         let Ok(fd) = files.descriptor(slot.number()) else { return false };
         if fdatasync(fd).is_err() {
@@ -301,7 +303,7 @@ impl<'e> Destager<'e> {
         let state = segment.state().load(Acquire);
         let free = state == SegmentState::Full as u32
             || SegmentState::lane_of(state).is_some_and(|lane| self.detach(index, lane, safe));
-        // One that is full may be taken to be copied out of the pool meanwhile.
+        // A full segment may meanwhile be claimed to be copied out of the pool.
         let free = free
             && segment.state().compare_exchange(state, SegmentState::Free as u32, AcqRel, Acquire).is_ok();
         if free {
@@ -323,12 +325,12 @@ impl<'e> Destager<'e> {
             lane.segment().store(0, Release);
         }
         lane.owner().store(0, Release);
-        // Not the lane's any more, and yet open: a daemon was killed between this and freeing it.
+        // It does not belong to the lane any more, and yet it is open: a daemon was killed between this and freeing it.
         retired
     }
 }
 
-/// Wakes whoever waits for space.
+/// Wakes the threads that wait for space.
 pub(crate) fn announce(engine: &Engine, freed: u32) {
     let header = engine.shm().header();
     header.free_segments().fetch_add(freed, Relaxed);
@@ -338,41 +340,43 @@ pub(crate) fn announce(engine: &Engine, freed: u32) {
     let _ = futex::wake(header.freed(), futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// Notes how much of a file in the log a store may overwrite, and says by what that is more than it was. Nobody else is
-/// inside.
+/// Notes how much of a file in the log a store may overwrite, and returns the bytes that were not in that part before.
+/// Nobody else is inside.
 fn measure(inside: &Inside<'_>, fd: BorrowedFd<'_>) -> Range<u64> {
     if !inside.slot().state().has(Flag::TRACKED) {
         return 0..0;
     }
     let solid = if has_set_id(fd) { 0 } else { solid_bytes(fd) };
     let before = inside.measured(solid);
-    // Whoever gives the file such a bit takes back afterwards what is noted here: one of the two sees the other.
+    // A process that sets such a bit on the file takes back afterwards what is noted here: one of the two sees the
+    // other.
     if has_set_id(fd) {
         inside.slot().forget_solid();
     }
     before..solid
 }
 
-/// A write takes a set-user-id or set-group-id bit away, and a store does not.
+/// A write clears a set-user-id or set-group-id bit, and a store does not.
 fn has_set_id(fd: BorrowedFd<'_>) -> bool {
     const SET_ID: u32 = 0o6000;
     rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_mode & SET_ID != 0)
 }
 
-/// Has writes published by calls until it is measured again; returns all its bytes. Nobody else is inside. A store makes
-/// dirty again all that the kernel holds in one piece with its page, some MiB: the sync that follows the writing out would
-/// have everything to write once more, at once, and so would the next one, while the log waits for that disk.
+/// Has writes published by calls until the file is measured again; returns all its bytes. Nobody else is inside. A
+/// store makes dirty again everything that the kernel holds in one piece with its page, some MiB: the sync after the
+/// write-out would have everything to write once more, at once, and so would the next one, while the log waits for that
+/// disk.
 ///
 /// # Errors
-/// If its size cannot be had.
+/// If its size cannot be read.
 fn no_stores(slot: Slot<'_>, fd: BorrowedFd<'_>) -> io::Result<Range<u64>> {
     slot.forget_solid();
     Ok(0..rustix::fs::fstat(fd)?.st_size as u64)
 }
 
-/// Moves a file's times if a store was published since. The kernel moves them when a page becomes writable, and for
-/// no further store into that page, so a backup in between would take what is stored later for what it has. Nobody
-/// else is inside: every store that was noted is done.
+/// Moves a file's times if a store was published since. The kernel moves them when a page becomes writable, and not for
+/// further stores into that page, so a backup in between would mistake what is stored later for what it already has.
+/// Nobody else is inside: every store that was noted is done.
 fn touch(inside: &Inside<'_>, fd: BorrowedFd<'_>) {
     if !inside.slot().state().has(Flag::STORED) {
         return;

@@ -1,18 +1,19 @@
-//! An fsync of a directory in which nothing has changed since it was synced: nothing is left to do.
+//! An fsync of a directory that has not changed since its last sync: there is nothing left to do.
 //!
 //! A database that opens its journal anew for every transaction syncs the directory every time (SQLite in the modes
-//! truncate and persist). Linux then commits nothing, and has the disk flush its cache all the same.
+//! truncate and persist). Linux then commits nothing, and still has the disk flush its cache.
 //!
-//! Input: a descriptor of the directory, and the real sync. Output: that was made and succeeded, or one had before which
-//! covers all there is. What tells is the directory's change time: a name made, removed or replaced in it, a rename of
-//! the directory, and attributes set it (inode_set_ctime_current() in ext4 and XFS; other file systems are not
-//! believed), whichever process does it, and nobody can choose what to. It is only as fine as the kernel's tick: of two
-//! changes that close together the second may not show. So a sync counts only if the directory had been seen as it is for
-//! longer than a tick ([`SETTLED_NS`]) when it began: whatever changes from then on has a later time. And it is an fsync,
-//! whatever was asked for: what fdatasync leaves out of a directory is the file system's affair.
+//! Input: a descriptor of the directory, and the real sync. Output: the real sync was made and succeeded, or an earlier
+//! one covers everything there is. The directory's change time shows it: any name made, removed or replaced in the
+//! directory, a rename of the directory, and new attributes set that time (inode_set_ctime_current() in ext4 and XFS;
+//! other file systems are not trusted), whichever process makes the change, and nobody can choose its value. It is only
+//! as fine as the kernel's tick: of two changes that close together the second may not show. So a sync counts only if
+//! the directory had stayed unchanged for longer than a tick ([`SETTLED_NS`]) when it began: any change from then on
+//! has a later time. And it is an fsync, whatever the caller asked for: what fdatasync leaves out of a directory is up
+//! to the file system.
 //!
-//! What may not be trusted: a wall clock that is set back. A change would have to fall on the very nanosecond of the
-//! former one to be missed.
+//! What may not be trusted: a wall clock that is set back. To be missed, a change would have to fall on the very
+//! nanosecond of the former one.
 //!
 //! Not handled here: files, whose content the log stands for (`engine`).
 
@@ -35,18 +36,18 @@ const ROWS: usize = 8;
 pub struct Synced([Row; ROWS]);
 
 struct Row {
-    /// A thread works on it. Who finds it so, as a child of fork may for ever, makes a real sync.
+    /// A thread works on it. A thread that finds it taken (a child of fork may find it so for ever) makes a real sync.
     is_taken: AtomicBool,
     dev: AtomicU64,
     /// 0: no directory.
     ino: AtomicU64,
     changed: AtomicU64,
-    /// When it was first seen like this, in ticks.
+    /// When it was first seen in this state, in ticks.
     seen: AtomicU64,
     is_synced: AtomicBool,
 }
 
-/// A directory as it was at a time.
+/// The state of a directory at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// st_dev.
@@ -57,18 +58,18 @@ pub struct State {
     pub changed: u64,
 }
 
-/// What is to be done about it.
+/// What a sync has to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
     Nothing,
     /// A sync that may be the last one.
     Last,
-    /// A sync: what comes right behind it might not show.
+    /// A sync: a change right behind it might not show.
     NotLast,
 }
 
 impl Synced {
-    /// None were.
+    /// No directory was synced yet.
     pub const fn new() -> Self {
         Self(
             [const {
@@ -84,11 +85,11 @@ impl Synced {
         )
     }
 
-    /// fsync(2), fdatasync(2) of what `fd` is: `real`, unless it is a directory for which there is nothing to do. `real` may
-    /// be asked for more than the caller wants.
+    /// fsync(2) or fdatasync(2) of whatever `fd` is: calls `real`, unless it is a directory with nothing left to do.
+    /// `real` may get a wider scope than the caller wants.
     ///
     /// # Errors
-    /// What `real` said. Then the next one is real again.
+    /// The error of `real`. The next sync is real again then.
     pub fn sync(
         &self,
         clock: Clock,
@@ -103,10 +104,10 @@ impl Synced {
         }
     }
 
-    /// The same of what is known to be a directory in this state, which was looked at just now.
+    /// The same for a descriptor that is known to be a directory, in this state, which was read just now.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`sync`](Self::sync).
     pub fn sync_as(
         &self,
         clock: Clock,
@@ -180,12 +181,12 @@ impl State {
     }
 }
 
-/// The change time of an open file or directory, in nanoseconds since the epoch; 0 if it cannot be had.
+/// The change time of an open file or directory, in nanoseconds since the epoch; 0 if it cannot be read.
 pub fn changed(fd: BorrowedFd<'_>) -> u64 {
     fstat(fd).map_or(0, |stat| changed_of(&stat))
 }
 
-/// The same of one that was looked at.
+/// The same from a `stat` that was made already.
 pub fn changed_of(stat: &Stat) -> u64 {
     (stat.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_ctime_nsec)
 }
@@ -206,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// `None` on a file system that is not believed.
+    /// `None` on a file system that is not trusted.
     fn place() -> Option<tempfile::TempDir> {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let is_believed = is_believed(File::open(&dir).expect("open").as_fd());
@@ -236,6 +237,7 @@ mod tests {
         asked.get()
     }
 
+    // Holds: internals/SEMANTICS#names
     #[test]
     fn a_directory_is_synced_once_as_long_as_nothing_changes_in_it() {
         let Some(place) = place() else { return };
@@ -258,6 +260,7 @@ mod tests {
     }
 
     /// Another change within the same tick would not show.
+    // Holds: internals/SEMANTICS#names
     #[test]
     fn a_sync_right_behind_a_change_is_not_the_last_one() {
         let Some(place) = place() else { return };
@@ -272,6 +275,7 @@ mod tests {
     }
 
     /// What an fdatasync leaves out a later fsync would not make good.
+    // Holds: internals/SEMANTICS#names
     #[test]
     fn the_last_one_is_an_fsync() {
         let Some(place) = place() else { return };
@@ -292,6 +296,7 @@ mod tests {
         assert_eq!(asked(), None);
     }
 
+    // Holds: internals/SEMANTICS#names
     #[test]
     fn a_sync_that_failed_is_made_again() {
         let Some(place) = place() else { return };

@@ -25,11 +25,11 @@ pub struct Inspection {
     pub segments: u32,
     /// The spill area, in a pool that has one.
     pub spill: Option<SpillView>,
-    /// Made for trying: does not survive power loss.
+    /// Made for trying out: does not survive power loss.
     pub emulated: bool,
     /// The last daemon ran in this boot of this machine.
     pub same_boot: bool,
-    /// All records at or below are on disk.
+    /// All records at or below this LSN are on disk.
     pub retired_lsn: Option<u64>,
     /// The highest LSN seen.
     pub last_lsn: u64,
@@ -54,9 +54,9 @@ pub struct SpillView {
     pub path: String,
     /// Its slots, each as long as a segment.
     pub slots: u32,
-    /// Slots that hold what the files may lack; `None` if what says so is damaged.
+    /// Slots that hold data which the files may lack; `None` if the entries that show this are damaged.
     pub used: Option<u32>,
-    /// Why it cannot be read, if that is so: damage if anything live is there.
+    /// Why it cannot be read, if so: that is damage if anything live is there.
     pub trouble: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub struct FileView {
     pub generation: u32,
     /// Where it was registered.
     pub path: String,
-    /// All its records at or below are on disk.
+    /// All its records at or below this LSN are on disk.
     pub watermark: u64,
     /// Its live records.
     pub live: u64,

@@ -1,14 +1,14 @@
 //! Intake: a call's data becomes something bounded that the log can hold.
 //!
-//! Input: the caller's slices. Output: how long they are and how much of them must be stored, since runs of
-//! zeros at the end are logged as a length (PostgreSQL zeroes every WAL segment once, and WAL pages are
-//! mostly zeros behind their last record). Bytes that a write repeats are logged again: PostgreSQL writes a WAL page
-//! anew for each commit in it, and logging only what is new would be a tenth as much, but the page cache writes
-//! whole pages back, and a disk that garbles what it was writing would garble bytes whose older record is retired.
+//! Input: the caller's slices. Output: how long they are and how much of them must be stored, since runs of zeros at
+//! the end are logged as a length (PostgreSQL zeroes every WAL segment once, and WAL pages are mostly zeros behind
+//! their last record). Bytes that a write repeats are logged again. PostgreSQL writes a WAL page anew for each commit
+//! in it, and logging only the new bytes would take a tenth of the space. But the page cache writes whole pages back,
+//! and a disk that garbles the page it is writing would garble bytes whose older record is retired.
 //!
-//! Not handled here: whether the call is to be logged at all.
+//! Not handled here: whether a call has to be logged at all.
 
-/// What a write's data amounts to.
+/// The measure of a write's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intake {
     /// Bytes the call writes.

@@ -1,8 +1,8 @@
-//! A file's name, made durable without the file's data: by a sync of the directory that it is in.
+//! A file's name, made durable without the file's data, by a sync of the directory that it is in.
 //!
-//! Input: a descriptor of the file, and where it is said to be. Output: the directory is synced, or it was not the
-//! right way: the name there is not this file's (renamed again, removed, another mount namespace or root directory),
-//! the file has other names, of which one may be meant, or the directory may not be read.
+//! Input: a descriptor of the file, and the path where it should be. Output: the directory is synced, or that was not
+//! the right way: the name there is not this file's (renamed again, removed, another mount namespace or root
+//! directory), the file has several names, any of which may be meant, or the directory may not be read.
 
 use core::ffi::CStr;
 
@@ -18,7 +18,7 @@ const PATH_MAX: usize = 4096;
 /// False if the caller has to sync the file itself.
 ///
 /// # Errors
-/// What the disk said: it is not to be asked again in the hope of another answer.
+/// The disk's error: do not ask again in the hope of another answer.
 pub fn sync(fd: BorrowedFd<'_>, path: &[u8]) -> Result<bool, Errno> {
     let Some(directory) = directory(fd, path) else { return Ok(false) };
     match fsync(&directory) {
@@ -61,6 +61,7 @@ mod tests {
         sync(file.as_fd(), path.as_os_str().as_bytes()).expect("no error of the disk")
     }
 
+    // Holds: L7
     #[test]
     fn the_directory_of_the_only_name_is_synced_and_no_other() {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");

@@ -1,4 +1,4 @@
-//! Who holds a lock or a lane: a process's client slot and a thread of it, in one word.
+//! The owner of a lock or a lane: a process's client slot and one of its threads, in one word.
 
 use core::sync::atomic::Ordering::Acquire;
 
@@ -38,14 +38,14 @@ impl Owner {
         (self.0 >> THREAD_BITS) as u32 - 1
     }
 
-    /// A number to spread owners over lanes with.
+    /// A number by which owners are spread over lanes.
     #[inline]
     pub(crate) fn spread(self) -> u32 {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32
     }
 
-    /// True if the owner's process has ended. A process id that was used again counts as alive: the
-    /// daemon, which compares start times, frees such slots.
+    /// True if the owner's process has ended. A reused process id counts as alive: the daemon, which compares start
+    /// times, frees such slots.
     pub fn is_dead(self, shm: &Shm) -> bool {
         match self.process(shm) {
             None => true,

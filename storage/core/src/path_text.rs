@@ -1,8 +1,8 @@
 //! Paths in JSON: names of files are bytes, and JSON's strings are Unicode.
 //!
-//! A path of UTF-8, which nearly all are, is a string. Any other one is an object, `{"text": "donn\u{fffd}es", "bytes":
-//! [100, …]}`: what people read, and what programs open. So every path comes back as it was. For fields:
-//! `#[serde(with = "seawall_core::path_text")]`, and `::option` and `::list` of it.
+//! A path in UTF-8, as nearly all are, is a string. Any other path is an object, `{"text": "donn\u{fffd}es", "bytes":
+//! [100, …]}`: one field for people to read, one for programs to open. So every path comes back as it was. For fields:
+//! `#[serde(with = "seawall_core::path_text")]`, and its `::option` and `::list`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A path that is written as JSON.
+/// A path to be written as JSON.
 pub struct Shown<'a>(pub &'a Path);
 
 impl Serialize for Shown<'_> {
@@ -26,7 +26,7 @@ impl Serialize for Shown<'_> {
     }
 }
 
-/// A path that is read.
+/// A path as it is read.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Read {
@@ -43,30 +43,30 @@ impl From<Read> for PathBuf {
     }
 }
 
-/// Writes one.
+/// Writes a path.
 ///
 /// # Errors
-/// The serializer's.
+/// The serializer's error.
 pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     Shown(path).serialize(to)
 }
 
-/// Reads one.
+/// Reads a path.
 ///
 /// # Errors
-/// The deserializer's.
+/// The deserializer's error.
 pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<PathBuf, D::Error> {
     Read::deserialize(from).map(Into::into)
 }
 
-/// One, or none.
+/// A path, or none.
 pub mod option {
     use super::*;
 
     /// Writes it.
     ///
     /// # Errors
-    /// The serializer's.
+    /// The serializer's error.
     pub fn serialize<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
         path.as_deref().map(Shown).serialize(to)
     }
@@ -74,20 +74,20 @@ pub mod option {
     /// Reads it.
     ///
     /// # Errors
-    /// The deserializer's.
+    /// The deserializer's error.
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<Read>::deserialize(from)?.map(Into::into))
     }
 }
 
-/// Many.
+/// A list of paths.
 pub mod list {
     use super::*;
 
     /// Writes them.
     ///
     /// # Errors
-    /// The serializer's.
+    /// The serializer's error.
     pub fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(paths.iter().map(|path| Shown(path)))
     }
@@ -95,7 +95,7 @@ pub mod list {
     /// Reads them.
     ///
     /// # Errors
-    /// The deserializer's.
+    /// The deserializer's error.
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
         Ok(Vec::<Read>::deserialize(from)?.into_iter().map(Into::into).collect())
     }

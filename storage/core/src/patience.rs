@@ -1,30 +1,30 @@
-//! A daemon that is away. What must not go around the log (files under the policy `atomic`) waits for the next one: a
-//! daemon that died is usually replaced within a moment. Each process waits in vain for a daemon once, so that
-//! databases go on when none comes.
+//! What to do while the daemon is away. Files that must not go around the log (under the policy `atomic`) wait for the
+//! next daemon: a daemon that died is usually replaced within a moment. Each process waits in vain for a daemon only
+//! once, so that databases go on when none comes.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::Engine;
 
-/// How long is waited, nanoseconds.
+/// How long to wait, in nanoseconds.
 const LIMIT_NS: u64 = 5_000_000_000;
 const PAUSE_NS: u64 = 50_000_000;
 
 /// A process's patience with daemons.
 #[derive(Default)]
 pub struct Patience {
-    /// The daemon, by its number, whose successor was waited for in vain; 0 is none.
+    /// The number of the daemon whose successor this process waited for in vain; 0 is none.
     given_up_on: AtomicU32,
 }
 
 impl Patience {
-    /// Of a process that never waited.
+    /// The patience of a process that has not waited yet.
     pub const fn new() -> Self {
         Self { given_up_on: AtomicU32::new(0) }
     }
 
-    /// Asks again and again what was asked without an answer, for five seconds at most. `clock` tells nanoseconds,
-    /// `nap` sleeps so many.
+    /// Repeats a question that got no answer, for five seconds at most. `clock` tells nanoseconds, `nap` sleeps that
+    /// many.
     pub fn insist<R>(
         &self,
         engine: &Engine,

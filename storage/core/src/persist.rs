@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | persistent memory | a fence | before the publish |
 //! | a log on a block device, most records | a fence, which makes nothing durable: it orders what the next leader reads | after a sync of the file |
-//! | the same, truncates and records of policy `atomic` | the leader's device write is waited for | before the publish |
+//! | the same, truncates and records of policy `atomic` | the leader's device write | before the publish |
 
 use seawall_media::fence;
 use seawall_stats::ticks;
@@ -16,36 +16,37 @@ use crate::journal::Unhardened;
 
 /// True if a record is durable before its publish.
 ///
-/// On a block device one is durable after a sync, but for two. A page that is to be whole after a power cut must not be
-/// dirty in the page cache before its record is safe. And a file system may make a new size durable on its own, over
-/// which older records would be replayed.
+/// On a block device a record is durable after a sync, with two exceptions. A page that must be whole after a power cut
+/// must not be dirty in the page cache before its record is safe. And a file system may make a new size durable on its
+/// own, and older records would then be replayed over it.
 #[inline]
 pub(crate) fn is_first(log: &Log, slot: Slot<'_>, kind: RecordKind) -> bool {
     log.pool.journal().is_none() || kind == RecordKind::Truncate || slot.state().has(Flag::ATOMIC)
 }
 
-/// True of a file each of whose records was durable before its publish: a sync of it finds nothing to wait for. The journal itself
-/// knows that of a record only by the next capture, which would be one for nothing, behind the device write under way.
+/// True for a file each of whose records was durable before its publish: a sync of it has nothing to wait for. The
+/// journal itself would learn that only from the next capture, which would be useless here, and behind the device write
+/// under way.
 ///
-/// Not of one whose name is in its directory's log alone: how it began is in a record as well. Nor of a directory, whose records
-/// are names.
+/// Not for a file whose name is only in its directory's log: how it began is in a record as well. Nor for a directory,
+/// whose records are names.
 #[inline]
 pub(crate) fn was_first(state: State) -> bool {
     state.has(Flag::ATOMIC) && !state.has(Flag::UNBORN | Flag::DIRECTORY)
 }
 
-/// What was done for a record.
+/// The result of persisting a record.
 pub(crate) struct Persisted {
-    /// When that was over, in ticks.
+    /// When it was done, in ticks.
     pub at: u64,
-    /// The ticks of it in which the medium was waited for by this thread.
+    /// How many ticks of that time this thread waited for the medium.
     pub spent: u64,
 }
 
 /// Waits for the records that this thread appended since `start`, up to `lsn`.
 ///
 /// # Errors
-/// [`Unhardened`]: the record is whole, and may be found by a recovery or not.
+/// [`Unhardened`]: the record is whole, and a recovery may find it or not.
 #[inline]
 pub(crate) fn records(
     log: &Log,

@@ -23,25 +23,25 @@ pub enum Manage {
     Bypass,
     /// Log it from its first write.
     Now,
-    /// Log it once this many fsyncs of one descriptor have been seen: files that are created and deleted
-    /// for each transaction would only pay for registration.
+    /// Log it once this many fsyncs of one descriptor have been seen: files that are created and deleted for each
+    /// transaction would pay for registration and gain nothing.
     AfterSyncs(u8),
     /// Log it once an fsync finds the magic of an SQLite database in it.
     IfSqlite,
-    /// Log it once it is synced again, by whichever descriptor, or opened for syncs with each write: what is synced once
-    /// and never again would only pay.
+    /// Log it once it is synced again, through any descriptor, or opened for syncs with each write: a file that is
+    /// synced once and never again would pay and gain nothing.
     Again,
 }
 
 /// The first 16 bytes of every SQLite database (<https://sqlite.org/fileformat.html>, §1.2).
 pub const SQLITE_MAGIC: [u8; 16] = *b"SQLite format 3\0";
-/// How many fsyncs of a file that was refused ask again, through one descriptor, or while it is open: by then there
-/// may be room in the table. The next opening asks anew.
+/// How many fsyncs of a refused file ask again, through one descriptor, or while it is open: by then there may be room
+/// in the table. The next opening starts anew.
 pub const ASK_AGAIN: u8 = 15;
 
-/// The root `path` lies below, and the decision of its preset and policy. `None`: below no root. Of several
-/// the one that is surest, and of equals the first: any file may turn out to be an SQLite database, and a name that
-/// another preset knows does not.
+/// The root that `path` lies below, and the decision of its preset and policy. `None`: below no root. If there are
+/// several, the surest one decides, and of equals the first: any file may turn out to be an SQLite database, but a name
+/// that another preset knows does not.
 pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
     let mut surest: Option<(u32, Manage)> = None;
     for i in 0..shm.shape().roots {
@@ -53,18 +53,19 @@ pub fn decide(shm: &Shm, path: &[u8]) -> Option<(u32, Manage)> {
     surest
 }
 
-/// True if what is managed does not depend on how a file is called in its directory: every directory is any program's.
+/// True if files are managed regardless of their names in their directories: every directory has the preset `any`.
 pub fn is_any_alone(shm: &Shm) -> bool {
     let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
     roots.all(|root| root.kind() == Some(Preset::Any))
 }
 
-/// True if a directory may be any program's.
+/// True if a directory may have the preset `any`.
 pub fn has_any(shm: &Shm) -> bool {
     (0..shm.shape().roots).filter_map(|i| shm.root(i)).any(|root| root.kind() == Some(Preset::Any))
 }
 
-/// The root for whose program changes of names in the directory at `path`, that one or one below it, may be logged.
+/// The root whose program may have changes of names logged in the directory at `path`, which is that root or lies below
+/// it.
 pub fn decide_directory(shm: &Shm, path: &[u8]) -> Option<u32> {
     (0..shm.shape().roots).find(|i| {
         let root = shm.root(*i);
@@ -78,9 +79,9 @@ pub fn decide_directory(shm: &Shm, path: &[u8]) -> Option<u32> {
     })
 }
 
-/// True if changes of names in a directory are logged: `below` its root, or `None` for the root itself. Of a database with a
-/// preset of its own where it makes and removes many files, and where no guard stands and nothing is removed by a server that
-/// is about to meet one.
+/// True if changes of names in a directory are logged: `below` its root, or `None` for the root itself. For a database
+/// with a preset of its own this is true where the database makes and removes many files, and where no guard stands and
+/// a server that is about to meet one removes nothing.
 fn logs_names(preset: Preset, policy: Policy, below: Option<&[u8]>) -> bool {
     match (preset, policy, below) {
         (Preset::Any, ..) => true,
@@ -90,21 +91,21 @@ fn logs_names(preset: Preset, policy: Policy, below: Option<&[u8]>) -> bool {
     }
 }
 
-/// True for a program that counts on the order which a file system with a journal keeps: names that it changes are durable with
-/// the next sync of whichever file, and it never syncs their directory. MariaDB removes and renames tables so, and its next
-/// syncs, of the binary log and the redo log, are records here that wait for no journal. (`DROP TABLE a; RENAME TABLE b TO a`,
-/// and a power cut that leaves both files: InnoDB refuses to start.)
+/// True for a program that relies on the order kept by a file system with a journal: names that it changes are durable
+/// with the next sync of any file, and it never syncs their directory. MariaDB removes and renames tables this way, and
+/// its next syncs, of the binary log and the redo log, are records here that wait for no journal. (`DROP TABLE a;
+/// RENAME TABLE b TO a`, and a power cut that leaves both files: InnoDB refuses to start.)
 pub fn counts_on_order(preset: Preset) -> bool {
     preset == Preset::Mariadb
 }
 
-/// True if there may be such a program's files.
+/// True if files of such a program may exist.
 pub fn has_ordered(shm: &Shm) -> bool {
     let mut kinds = (0..shm.shape().roots).filter_map(|i| shm.root(i)?.kind());
     kinds.any(counts_on_order)
 }
 
-/// True for a directory at this path in which such a program changes names, and whose names are to be in the log.
+/// True for a directory at this path in which such a program changes names, and whose names belong in the log.
 pub fn is_ordered(shm: &Shm, path: &[u8]) -> bool {
     let root = decide_directory(shm, path).and_then(|root| shm.root(root));
     root.and_then(|root| root.kind()).is_some_and(counts_on_order)
@@ -116,13 +117,14 @@ pub fn is_ordered_root(shm: &Shm, path: &[u8]) -> bool {
     roots.any(|root| root.kind().is_some_and(counts_on_order) && root.path(&mut [0; ROOT_PATH_MAX]) == path)
 }
 
-/// True if a name in such a directory is to be there after a power cut. Of others nothing is logged: they are the file system's,
-/// and the database does without them.
+/// True if a name in such a directory must survive a power cut. For other names nothing is logged: they are left to the
+/// file system, and the database does without them.
 pub fn keeps_name(preset: Preset, name: &[u8]) -> bool {
     preset != Preset::Postgres || postgres::keeps_name(name)
 }
 
-/// True for a small file, synced once and for all, of which all may be logged as a change of names, although its writes are not.
+/// True for a small file, synced once and for all, whose whole content may be logged as a change of names, although its
+/// writes are not.
 pub fn is_kept_whole(preset: Preset, name: &[u8]) -> bool {
     match preset {
         Preset::Any => true,
@@ -132,8 +134,8 @@ pub fn is_kept_whole(preset: Preset, name: &[u8]) -> bool {
     }
 }
 
-/// The same by who has the file: a directory's files are any program's only as far as they are no SQLite database, which
-/// has a guard of its own.
+/// The same, by the file's content: files in a directory of the preset `any` belong to that preset only if they are not
+/// SQLite databases, which have guards of their own.
 pub fn decide_by_content(shm: &Shm, path: &[u8], is_sqlite: impl FnOnce() -> bool) -> Option<(u32, Manage)> {
     let decided = decide(shm, path)?;
     if decided.1 != Manage::Again {
@@ -144,7 +146,7 @@ pub fn decide_by_content(shm: &Shm, path: &[u8], is_sqlite: impl FnOnce() -> boo
     Some(as_sqlite.map_or(decided, |root| (root, Manage::IfSqlite)))
 }
 
-/// The decision of one root; `None`: the path is not below it.
+/// The decision of one root; `None`: the path does not lie below it.
 fn decided_by(shm: &Shm, root: u32, path: &[u8]) -> Option<Manage> {
     let root = shm.root(root)?;
     let preset = root.kind()?;
@@ -153,7 +155,7 @@ fn decided_by(shm: &Shm, root: u32, path: &[u8]) -> Option<Manage> {
     Some(by_preset(preset, root.policy(), below))
 }
 
-/// True if no page of a file of this decision ([`decide`]) may tear: what is written before it is in the log can.
+/// True if no page of a file with this decision ([`decide`]) may tear: writes made before the file is in the log can.
 pub fn is_atomic(shm: &Shm, (root, manage): (u32, Manage)) -> bool {
     manage == Manage::Now && shm.root(root).is_some_and(|root| root.policy() == Policy::Atomic)
 }
@@ -196,29 +198,29 @@ pub fn by_preset(preset: Preset, policy: Policy, below: &[u8]) -> Manage {
         (Preset::Rocksdb, _) => now_if(rocksdb_wal(base(below))),
         (Preset::Lmdb, _) => now_if(is_lmdb(base(true_name(below)))),
         (Preset::Etcd, _) => now_if(etcd_wal(below)),
-        // Of those in directories below another daemon may know.
+        // Another daemon may serve images in directories below.
         (Preset::Disk, _) => now_if(!below.contains(&b'/') && is_image(true_name(below))),
         (Preset::Any, _) if is_own(below) => Manage::Bypass,
         (Preset::Any, _) => Manage::Again,
     }
 }
 
-/// True if the file of this path, which lies below no root, has a name that a preset in use would have: somebody's
-/// database is elsewhere. Any name may be an SQLite database's, which its content tells.
+/// True if the file at this path, which lies below no root, has a name that some preset in use would manage: a
+/// database's files are elsewhere. Any name may be that of an SQLite database; its content decides.
 pub fn is_elsewhere(shm: &Shm, path: &[u8], is_sqlite: impl Fn() -> bool) -> bool {
     let kinds = (0..shm.shape().roots).filter_map(|i| shm.root(i));
     let mut kinds = kinds.filter_map(|root| Some((root.kind()?, root.policy())));
     kinds.any(|(preset, policy)| match (preset, by_preset(preset, policy, base(path))) {
         // Copies of segments lie in archives.
         (Preset::Postgres, _) => is_segment(path) && path.windows(8).any(|part| part == b"/pg_wal/"),
-        // Every file could be.
+        // Any file could be one.
         (Preset::Any, _) | (_, Manage::Bypass) => false,
         (_, Manage::IfSqlite) => is_sqlite(),
         _ => true,
     })
 }
 
-/// What a database uses the managed file `below` its root for.
+/// The database's use of the managed file `below` its root.
 pub fn class(preset: Preset, below: &[u8]) -> Class {
     let name = true_name(below);
     match preset {
@@ -240,7 +242,7 @@ pub fn may_be_tablespace(link: &[u8]) -> bool {
     link.windows(AMONG.len()).any(|part| part == AMONG)
 }
 
-/// True if there are databases whose tablespaces are to be managed.
+/// True if there are databases whose tablespaces must be managed.
 pub fn has_tablespaces(shm: &Shm) -> bool {
     let roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
     let mut kinds = roots.filter_map(|root| Some((root.kind()?, root.policy())));
@@ -251,8 +253,8 @@ fn now_if(logged: bool) -> Manage {
     if logged { Manage::Now } else { Manage::Bypass }
 }
 
-/// The part of the append-only file that is appended to. Before Redis 7 it is a single file, which a new one
-/// replaces after it was opened: not managed under its first name, so it is looked at again at each fsync.
+/// The part of the append-only file that is appended to. Before Redis 7 it is a single file, which Redis replaces with
+/// a new one that it opened under another name. That name is not managed, so the file is checked again at each fsync.
 fn redis(below: &[u8]) -> Manage {
     let base = base(true_name(below));
     match base {
@@ -268,7 +270,7 @@ fn rocksdb_wal(base: &[u8]) -> bool {
     base.strip_suffix(b".log").is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit))
 }
 
-/// A segment of the write-ahead log, or one that is being prepared: `wal/N.tmp`, or all of a new member's in
+/// A segment of the write-ahead log, or one that is being prepared: `wal/N.tmp`, or all segments of a new member in
 /// `wal.tmp`. etcd keeps them open when they get their names, so they are in the log from the first write on.
 fn etcd_wal(below: &[u8]) -> bool {
     let mut parts = below.rsplit(|byte| *byte == b'/');
@@ -289,12 +291,12 @@ fn sqlite(below: &[u8]) -> Manage {
     }
 }
 
-/// True for what Seawall itself puts into a directory.
+/// True for files that Seawall itself puts into a directory.
 fn is_own(below: &[u8]) -> bool {
     below.ends_with(OWN_SUFFIX) || below.ends_with(TEMPORARY) || base(below) == NOTE.as_bytes()
 }
 
-/// The database an SQLite file belongs to: its path without `-wal`, `-journal`, `-journal.seawall`.
+/// The database that an SQLite file belongs to: its path without `-wal`, `-journal`, `-journal.seawall`.
 pub fn sqlite_database(path: &[u8]) -> &[u8] {
     let path = path.strip_suffix(OWN_SUFFIX).unwrap_or(path);
     [&b"-wal"[..], b"-journal", b"-shm"].iter().find_map(|s| path.strip_suffix(*s)).unwrap_or(path)

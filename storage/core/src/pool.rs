@@ -1,7 +1,7 @@
-//! The pool file: made, opened, locked, checked.
+//! The pool file: making, opening, locking, checking it.
 //!
-//! Input: a path. Output: a mapped pool whose superblock was believed, or an error that says what is wrong
-//! and what to do. A pool that is open for writing is locked (flock(2)): one daemon at a time.
+//! Input: a path. Output: a mapped pool whose superblock was accepted, or an error that says what is wrong and what to
+//! do. A pool that is open for writing is locked (flock(2)): one daemon at a time.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -47,7 +47,7 @@ pub fn open(path: &Path) -> Result<Pool, PoolError> {
     open_file(file, path, false)
 }
 
-/// Opens a pool for looking at it. It may be in use meanwhile.
+/// Opens a pool read-only. It may be in use meanwhile.
 ///
 /// # Errors
 /// [`PoolError`].

@@ -1,16 +1,17 @@
-//! Reap: what processes that died while the machine lived left half done.
+//! Reap: finishing what processes left half done that died while the machine stayed up.
 //!
 //! | lane of a dead owner | file's lock | what is done |
 //! |---|---|---|
 //! | a record whose publish may be partial | held by the dead | the publish is done again |
-//! | one beyond the end of the file, of which nothing is there | held by the dead | as in the next row: it has not begun, or the kernel refused it (SIGXFSZ) |
+//! | a record beyond the end of the file, of which nothing is there | held by the dead | as in the next row: the publish has not begun, or the kernel refused it (SIGXFSZ) |
 //! | no publish begun (`record` = 0), or a truncate | held by the dead | the file is synced and its watermark raised: the record, if it is whole, must not come back after others saw the file without it |
 //! | the same | held by a reaper that died in this row | the same |
 //! | any | taken over by another writer | nothing: that writer did the second row itself |
 //!
-//! The first row keeps P2: a kill in the middle of the kernel's copy loop must not leave half a page that a
-//! later destage, or the sync of whoever enters the file next, would make durable: waiters leave such a file to the reaper. In every row the lane's open segment is closed, not reused, and the
-//! lane is free again; the lock is released last.
+//! The first row keeps P2: a kill in the middle of the kernel's copy loop must not leave half a page for a later
+//! destage, or the sync of the next thread that enters the file, to make durable. So waiters leave such a file to the
+//! reaper. In every row the lane's open segment is closed, not reused, and the lane is free again; the lock is released
+//! last.
 
 use std::fs::File;
 use std::io;
@@ -28,7 +29,7 @@ use crate::file::{Flag, Inside, Slot};
 use crate::format::{RecordFlags, RecordHeader, RecordKind};
 use crate::{Engine, FileRef, Owner};
 
-/// Gives a descriptor that can be written, for finishing a write.
+/// Gives a writable descriptor, to finish a write.
 pub trait Writable {
     /// The file in `slot`, open for writing.
     ///
@@ -36,10 +37,10 @@ pub trait Writable {
     /// Why there is none: then the write stays as the kernel left it.
     fn writable(&mut self, slot: u32) -> io::Result<File>;
 
-    /// Syncs the directory in `slot`, with what of its files the disk may lack.
+    /// Syncs the directory in `slot`, with those parts of its files that the disk may lack.
     ///
     /// # Errors
-    /// What the disk said, or why there is no descriptor of it.
+    /// The disk's error, or why there is no descriptor of it.
     fn sync_directory(&mut self, slot: u32) -> io::Result<()> {
         Err(io::Error::other(format!("slot {slot} is not known as a directory")))
     }
@@ -60,7 +61,7 @@ pub struct Reaped {
     pub holds: u32,
 }
 
-/// Cleans up after every client for which `is_dead` says so. `who` is a client slot of the daemon's own.
+/// Cleans up after every client for which `is_dead` is true. `who` is a client slot of the daemon's own.
 pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &mut dyn Writable) -> Reaped {
     let mut reaped = Reaped::default();
     let gone: Vec<u32> =
@@ -86,14 +87,14 @@ pub fn dead(engine: &Engine, who: Owner, is_dead: &dyn Fn(u32) -> bool, files: &
             && let Some(inside) = slot.take_over(owner, who)
         {
             retire(engine, &inside, files);
-            // The dead may have been about to bring it back to the log.
+            // The dead process may have been about to bring it back to the log.
             engine.rejoin(&inside, || sync(inside.slot(), files));
             reaped.locks += 1;
         }
     }
     reaped.holds = holds(engine, who, &gone, files);
     if reaped.holds > 0 {
-        // The destager takes files back that belong into the log: now, not at its next round.
+        // The destager takes files back that belong in the log: now, not at its next round.
         engine.wake_daemon();
     }
     for client in &gone {
@@ -107,15 +108,15 @@ fn occupied(engine: &Engine, client: u32) -> bool {
     engine.shm().client(client).is_some_and(|c| c.pid().load(Acquire) != 0)
 }
 
-/// Publishes again what a process has published in part that died inside the file in `slot`. For a thread of the daemon's that
-/// waits for the file. False: there is no such thing.
+/// Publishes a change again that a process published in part before it died inside the file in `slot`. For a thread of
+/// the daemon that waits for the file. False: there is no such change.
 pub fn finish_in(engine: &Engine, who: Owner, slot: u32, files: &mut dyn Writable) -> bool {
     let is_gone = |word: u64| Owner::from_word(word).is_some_and(|owner| owner.is_dead(engine.shm()));
     let lane = engine.slot(slot).and_then(|slot| slot.half_published(engine.shm()));
     lane.is_some_and(|lane| finish(engine, who, lane, &is_gone, files))
 }
 
-/// Publishes the lane's record again, if nobody alive entered the file since, and leaves the file's lock free.
+/// Publishes the lane's record again, if no living thread has entered the file since, and leaves the file's lock free.
 fn finish(
     engine: &Engine,
     who: Owner,
@@ -132,19 +133,19 @@ fn finish(
     if done.is_err() {
         retire(engine, &inside, files);
     }
-    // Nobody does it again: others may change the file from now on.
+    // Nobody publishes it again: others may change the file from now on.
     lane.record().store(0, Release);
     inside.slot().disturb();
     engine.rejoin(&inside, || sync(inside.slot(), files));
     done.is_ok()
 }
 
-/// Makes the file as it is the truth: nothing in the log may change it any more.
+/// Makes the file's present content the truth: nothing in the log may change it any more.
 fn retire(engine: &Engine, inside: &Inside<'_>, files: &mut dyn Writable) {
     inside.slot().disturb();
     inside.retire(engine.pool(), || sync(inside.slot(), files));
     if inside.slot().state().has(Flag::DIRECTORY) {
-        // Nobody knows whether the dead had noted its last change.
+        // Nobody knows whether the dead process had noted its last change.
         inside.is_known_up_to(0);
     }
 }
@@ -174,8 +175,8 @@ fn publish(engine: &Engine, first: u64, slot: u32, file: &File) -> io::Result<()
             return Err(damaged());
         }
         if header.part == 0 && file.metadata()?.len() <= header.offset {
-            // A write beyond the end that has not begun need not be made: the kernel may have refused it, and killed its
-            // process for it (SIGXFSZ).
+            // A write beyond the end that has not begun need not be made: the kernel may have refused it, and killed
+            // its process for it (SIGXFSZ).
             return Err(io::Error::other("nothing of it is in the file"));
         }
         let mut bytes = vec![0; header.length as usize];
@@ -206,8 +207,8 @@ fn next_segment(engine: &Engine, seq: u64) -> Option<(u32, u64)> {
     })
 }
 
-/// Frees a dead owner's lane without its segment: what lies behind the last record is unknown. The destager frees
-/// a segment that no lane knows of.
+/// Frees a dead owner's lane without its segment: the part behind the last record is unknown. The destager frees a
+/// segment that no lane knows of.
 fn close(engine: &Engine, lane: Lane<'_>) {
     let shm = engine.shm();
     let number = shm.lanes().position(|l| std::ptr::eq(l.owner(), lane.owner())).unwrap_or(0) as u32;
@@ -215,7 +216,7 @@ fn close(engine: &Engine, lane: Lane<'_>) {
     for i in 0..engine.layout().segments {
         let Some(segment) = shm.segment(i) else { continue };
         if SegmentState::lane_of(segment.state().load(Acquire)) == Some(number) {
-            // It may have died before it noted its LSN: nothing newer than now is in there.
+            // It may have died before it noted its LSN: nothing newer than the present LSN is in there.
             segment.last_lsn().fetch_max(newest, SeqCst);
         }
     }
@@ -226,8 +227,8 @@ fn close(engine: &Engine, lane: Lane<'_>) {
     lane.owner().store(0, Release);
 }
 
-/// Ends the holds of these clients. One that died between its entry and the file's count, or the other way around, left
-/// them different: subtracting would let a file return that another process still has mapped.
+/// Ends the holds of these clients. A client that died between its entry and the file's count, or the other way around,
+/// left them different: with a subtraction, a file could return that another process still has mapped.
 fn holds(engine: &Engine, who: Owner, gone: &[u32], files: &mut dyn Writable) -> u32 {
     let mut ended = 0;
     for hold in engine.shm().holds() {
@@ -236,7 +237,7 @@ fn holds(engine: &Engine, who: Owner, gone: &[u32], files: &mut dyn Writable) ->
             continue;
         }
         let file = FileRef { slot: hold.slot().load(Acquire), generation: hold.generation().load(Acquire) };
-        // Whoever died since the lanes were looked at.
+        // Deals with a process that died after the lanes were checked.
         finish_in(engine, who, file.slot, files);
         if let Entering::Alone(inside) = engine.enter(who, file) {
             if inside.inherited() {

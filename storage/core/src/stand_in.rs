@@ -1,12 +1,12 @@
-//! Stand-ins: while a guard is up (promise P5), something stands where the bare database looks first.
+//! Stand-ins: while a guard is up (promise P5), something else stands where a database without Seawall looks first.
 //!
 //! | stands there | at | it is known by |
 //! |---|---|---|
 //! | a text | the places of [`has`] | an extended attribute, [`MARK`] |
 //! | a directory | the places of [`is_directory`] | the file [`MARKER`] in it |
 //!
-//! Input: a preset and a path. Output: which file that is, and whether some preset's guard may stand at a path.
-//! Pure: the daemon puts stand-ins up, the preload leads its own process to the true file beside them.
+//! Input: a preset and a path. Output: which file has a stand-in, and whether some preset's guard may stand at a path.
+//! Pure: the daemon puts stand-ins up, and the preload directs its own process to the true file beside them.
 
 use core::ffi::CStr;
 
@@ -16,29 +16,29 @@ use seawall_wire::shm::Preset;
 pub const OWN_SUFFIX: &[u8] = b".seawall";
 
 /// The extended attribute that tells a text from the file it stands for. It comes and goes with the file's name, in one
-/// rename, and no chmod or chown takes it away. A copy without it still has the text, which [`MARK`] only makes quicker
-/// to know: whoever reads it knows it too.
+/// rename, and no chmod or chown removes it. A copy without it still has the text, which also identifies it; [`MARK`]
+/// only makes the check quicker.
 pub const MARK: &CStr = c"user.seawall.guard";
 
 /// The file in a directory that makes it a guard.
 pub const MARKER: &str = ".seawall";
 
-/// Behind the name of a text that is being made.
+/// Suffix of a text that is being made.
 pub const TEMPORARY: &[u8] = b".seawall.tmp";
 
 /// PostgreSQL's note of where a backup's recovery begins: the server reads it when it starts, and backups leave it out.
 pub const BACKUP_LABEL: &str = "backup_label";
 
-/// MariaDB's log of DDL that is under way (10.6 and later): the server opens it when it starts, and backups leave it out.
+/// MariaDB's log of DDL under way (10.6 and later): the server opens it when it starts, and backups leave it out.
 pub const DDL_LOG: &str = "ddl_recovery.log";
 
 /// InnoDB's redo log.
 pub const REDO_LOG: &str = "ib_logfile0";
 
-/// etcd's store, in `member/snap`: what it opens first.
+/// etcd's store, in `member/snap`: the first file that it opens.
 pub const ETCD_STORE: &[u8] = b"db";
 
-/// The text beside files of any program's: no program looks for it, people and the next daemon do.
+/// The text beside files of the preset `any`: no program looks for it; it is for people and the next daemon.
 pub const NOTE: &str = "SEAWALL-UNREPLAYED";
 
 /// True if some preset's guard may be at `path`.
@@ -46,7 +46,7 @@ pub fn may_stand_at(path: &[u8]) -> bool {
     is_directory(path) || Preset::ALL.into_iter().any(|preset| has(preset, path))
 }
 
-/// True if the guard that may be at `path` is a directory: told by the last part of the name.
+/// True if the guard that may be at `path` is a directory: the last part of the name decides.
 pub fn is_directory(path: &[u8]) -> bool {
     let base = base(path);
     base == DDL_LOG.as_bytes() || is_journal(base)
@@ -66,7 +66,7 @@ pub fn has_directory(preset: Preset, path: &[u8]) -> bool {
     }
 }
 
-/// True if a text of `preset` may be at `path`: told by the last part of the name.
+/// True if a text of `preset` may be at `path`: the last part of the name decides.
 pub fn has(preset: Preset, path: &[u8]) -> bool {
     let base = base(path);
     match preset {
@@ -97,7 +97,7 @@ pub fn may_be_removed(preset: Preset) -> bool {
     matches!(preset, Preset::Redis | Preset::Rocksdb | Preset::Postgres | Preset::Any)
 }
 
-/// True if guards stand in the directory that a user names, and not below it: it is one database, or has images.
+/// True if guards stand in the directory that a user names, and not below it: it is a single database, or holds images.
 pub fn is_one_database(preset: Preset) -> bool {
     matches!(preset, Preset::Postgres | Preset::Mariadb | Preset::Disk)
 }
@@ -127,19 +127,19 @@ pub fn is_redis_file(base: &[u8]) -> bool {
     base.ends_with(b".aof") && !part && !base.starts_with(b"temp-")
 }
 
-/// What Redis before 7 will give that name to, when the writing of a new one is over.
+/// The name under which Redis before 7 writes a new file, which is renamed when it is complete.
 pub fn is_redis_rewrite(base: &[u8]) -> bool {
     base.starts_with(b"temp-rewriteaof-bg-")
 }
 
-/// What is behind the last slash.
+/// The part after the last slash.
 pub fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// True for a rollback journal beside the guard that has its name. A program without Seawall comes to it only when that
-/// stands aside, and then none of its database's files is in the log: so nobody needs to wait for who opens it, which SQLite
-/// does for each transaction.
+/// True for a rollback journal beside the guard that has its name. A program without Seawall reaches it only when the
+/// guard stands aside, and then none of its database's files is in the log. So nobody needs to wait for a program that
+/// opens it, which SQLite does for each transaction.
 pub fn is_journal_aside(path: &[u8]) -> bool {
     path.strip_suffix(OWN_SUFFIX).is_some_and(|journal| has_directory(Preset::Sqlite, journal))
 }

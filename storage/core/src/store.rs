@@ -1,8 +1,8 @@
 //! The pool's bytes, and what makes a change of its tables durable.
 //!
-//! On persistent memory that is the fences inside the change itself. On a block device the image in memory makes
-//! nothing durable: the change is made with the journal's lock held, and its lines are on the device before it
-//! counts. So there a table is never seen half changed, not by a leader and not by recovery.
+//! On persistent memory the fences inside the change itself do that. On a block device the image in memory makes
+//! nothing durable: the change is made with the journal's lock held, and its lines are on the device before it counts.
+//! So neither a leader nor a recovery ever sees a table there half changed.
 
 use core::ops::Deref;
 use core::sync::atomic::Ordering::Acquire;
@@ -28,24 +28,24 @@ impl Store {
         Self { region, journal: Some(journal) }
     }
 
-    /// What makes it durable, if its own memory does not.
+    /// The journal that makes it durable, if its own memory does not.
     #[inline]
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
     }
 
-    /// Segments that have their memory, of an image of this layout: the first ones.
+    /// Segments that have their memory, in an image of this layout: the first ones.
     #[inline]
     pub fn backed(&self, layout: Layout) -> u32 {
         let unbacked = self.journal.as_ref().map_or(0, |j| j.desk(&self.region).unbacked().load(Acquire));
         layout.segments.saturating_sub(unbacked)
     }
 
-    /// Changes tables, only inside `ranges`. Persisted when this returns success, in one piece if they are no
-    /// more than a batch.
+    /// Changes tables, only inside `ranges`. Persisted when this returns success, in one piece if the ranges fit into
+    /// one batch.
     ///
     /// # Errors
-    /// What the journal's device said: then nothing may rely on the change, and nothing is hardened any more.
+    /// The error of the journal's device: then nothing may rely on the change, and nothing is hardened any more.
     pub fn change<R>(&self, ranges: &[Range], change: impl FnOnce(&Region) -> R) -> Result<R, Errno> {
         match &self.journal {
             None => Ok(change(&self.region)),

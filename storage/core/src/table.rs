@@ -1,7 +1,7 @@
 //! The pool's tables: registered directories and managed files.
 //!
-//! Only the daemon writes them, and each entry before anything refers to it: a crash in the middle of a
-//! registration leaves an entry nobody refers to.
+//! Only the daemon writes them, and it writes each entry before anything refers to it: a crash in the middle of a
+//! registration leaves an entry that nobody refers to.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -24,13 +24,13 @@ use crate::store::{Range, Store};
 pub struct RootEntry {
     /// What is managed below it.
     pub preset: Preset,
-    /// What of it is logged.
+    /// How much of it is logged.
     pub policy: Policy,
     /// Its real path at registration.
     pub path: PathBuf,
     /// Its owner: recovery writes to files of this user only.
     pub uid: u32,
-    /// The database's directory, where the guard lives.
+    /// The database's directory, where the guard stands.
     pub data: PathBuf,
     /// The directory itself.
     pub identity: Identity,
@@ -45,20 +45,20 @@ pub struct FileEntry {
     pub generation: u32,
     /// Index of its root.
     pub root: u32,
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
     /// Where it was registered, relative to the root. A hint.
     pub path: PathBuf,
     /// A directory, whose records are changes of names in it.
     pub is_directory: bool,
-    /// All its records at or below are on disk.
+    /// All its records at or below this LSN are on disk.
     pub watermark: u64,
 }
 
 /// What is wrong with a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableError {
-    /// An entry's checksum does not match, or it is of a later version.
+    /// An entry's checksum does not match, or it belongs to a later version.
     Damaged {
         /// The zone.
         zone: Zone,
@@ -140,7 +140,7 @@ fn root_entry(d: &RootDescriptor, preset: Preset, policy: Policy) -> RootEntry {
 pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
     let known = roots(pool)?;
     if let Some((i, _)) = known.iter().find(|(_, known)| known == root) {
-        // Whoever wrote it may have been killed before its fence.
+        // Its writer may have been killed before its fence.
         pool.region.change(&[root_range(*i)], |region| {
             region.flush(Layout::root(*i), ROOT_ENTRY_BYTES);
             fence();
@@ -154,7 +154,7 @@ pub fn add_root(pool: &Pool, root: &RootEntry) -> Result<u32, TableError> {
     Ok(i)
 }
 
-/// Has a directory's entry say where it is now: on another host, for example. Persisted when this returns.
+/// Updates a directory's entry to where it is now: on another host, for example. Persisted when this returns.
 ///
 /// # Errors
 /// [`TableError`].
@@ -225,8 +225,8 @@ pub fn file(pool: &Pool, slot: u32) -> Result<Option<FileEntry>, TableError> {
     }))
 }
 
-/// The log may hold changes of names from now on: a program that knows nothing of them refuses the pool. Persisted when this
-/// returns.
+/// The log may hold changes of names from now on: a program that does not know them refuses the pool. Persisted when
+/// this returns.
 ///
 /// # Errors
 /// [`TableError::Device`], or the superblock cannot be read any more.
@@ -244,8 +244,8 @@ pub(crate) fn expect_names(store: &Store) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Enters a file, by its root, its identity and its path there, into the first free one of these slots. Persisted when this returns;
-/// its records may follow, all of them newer than `on_disk`.
+/// Enters a file, by its root, its identity and its path there, into the first free slot of these. Persisted when this
+/// returns; its records may follow, all of them newer than `on_disk`.
 ///
 /// # Errors
 /// [`TableError`].
@@ -262,7 +262,8 @@ pub(crate) fn enter(
         .ok_or(TableError::TooLong)?;
     let d = if newcomer.is_directory { d.of_directory() } else { d };
     store.change(&[file_range(slot)], |region| {
-        // Whoever freed the slot may have been killed before its fence: its entry must not change while it counts.
+        // The process that freed the slot may have been killed before its fence: its entry must not change while it
+        // counts.
         state.write(region, slot);
         d.store(region, slot);
         format::watermark(slot).format(region, on_disk);
@@ -285,7 +286,7 @@ pub(crate) fn strike_out(store: &Store, slot: u32) -> Result<(), TableError> {
     store.change(&[file_range(slot)], |region| free(region, slot)).map_err(Into::into)
 }
 
-/// Frees every slot, in memory: recovery, which makes all of it durable at once where memory is not.
+/// Frees every slot, in memory. Recovery calls this, and makes all of it durable at once where memory is not.
 pub(crate) fn forget_all(pool: &Pool) {
     (0..pool.superblock.files).for_each(|slot| free(&pool.region, slot));
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | found | any | taken over: clients never notice |
 //! | none | no | made; the log was recovered before |
-//! | none | yes | refused: those processes write to a log nobody would see |
+//! | none | yes | refused: those processes write to a log that nobody would read |
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -60,7 +60,7 @@ pub enum StartError {
     NotRecovered,
 }
 
-/// What is said of run-time memory that cannot be had.
+/// The text about run-time memory that is not available.
 fn memory(path: &Path, error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "run-time memory {}: ", path.display())?;
     if is_full(error) {
@@ -76,7 +76,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Bytes of the run-time memory of a pool of this size. `None`: there is no such pool.
+/// Bytes of the run-time memory of a pool of this size. `None`: no pool has that size.
 pub fn bytes_for(size: u64) -> Option<u64> {
     let layout = crate::format::Layout::for_size(size)?;
     Shape::for_pool(layout.segments, layout.files, ROOTS).total_bytes().map(|bytes| bytes as u64)
@@ -87,14 +87,13 @@ pub fn shm_path(dir: &Path, pool: &Pool) -> PathBuf {
     dir.join(format!("seawall-{:032x}.rt", pool.uuid()))
 }
 
-/// True if an earlier daemon of this boot left its memory: then the log is live and is taken over, not
-/// recovered.
+/// True if an earlier daemon of this boot left its memory: then the log is live and is taken over, not recovered.
 pub fn is_live(dir: &Path, pool: &Pool) -> bool {
     open_existing(&shm_path(dir, pool), pool).is_ok_and(|found| found.is_some())
 }
 
-/// The run-time memory of a pool whose image is gone: nothing of it can be taken over, but it knows who lives and which
-/// syncs failed.
+/// The run-time memory of a pool whose image is gone: it cannot be taken over, but it shows which processes live and
+/// which syncs failed.
 ///
 /// # Errors
 /// [`StartError`].
@@ -126,7 +125,7 @@ pub fn start(pool: &mut Pool, dir: &Path) -> Result<Started, StartError> {
     let engine = Engine::attach(store, shm).map_err(StartError::Attach)?;
     engine.make_room();
     crate::spill::inherit(&engine);
-    // Before anybody is given what a record needs.
+    // This comes before anybody gets what is needed to write a record.
     pool.mark_boot().map_err(StartError::Device)?;
     let header = engine.shm().header();
     header.daemon_pid().store(std::process::id(), SeqCst);
@@ -164,12 +163,13 @@ fn make(path: &Path, pool: &Pool) -> Result<File, StartError> {
 }
 
 fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
-    // Always the same: whoever was killed here leaves one, and not one each time. The pool's lock keeps others away.
+    // The name is always the same: a process that is killed here leaves one file, and not one each time. The pool's
+    // lock keeps others away.
     let temporary = path.with_extension("rt-new");
     let file =
         OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     let made = lay_out(&file, shape, pool).and_then(|()| {
-        // Whoever finds the memory under its name finds it complete.
+        // A process that finds the memory under its name finds it complete.
         std::fs::rename(&temporary, path)
     });
     if made.is_err() {
@@ -178,7 +178,7 @@ fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
     made.map(|()| file)
 }
 
-/// Takes room for it, and fills it.
+/// Takes room for it, and fills it in.
 fn lay_out(file: &File, shape: Shape, pool: &Pool) -> io::Result<()> {
     let len = shape.total_bytes().ok_or_else(|| io::Error::other("a pool of absurd size"))? as u64;
     file.set_len(len)?;

@@ -1,6 +1,6 @@
-//! Threads of this machine, by their numbers: which one this is, whether one has ended, and what it does.
+//! Threads of this machine, by their numbers: which one this is, whether one has ended, and what one is doing.
 //!
-//! Numbers are of a process-id namespace. Those of another one say nothing here, and are never looked up.
+//! Numbers belong to a process-id namespace. Those of another namespace mean nothing here, and are never looked up.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -14,21 +14,21 @@ use seawall_media::sim;
 /// A thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Process and thread in a word; never 0.
+    /// Process and thread in one word; never 0.
     pub word: u64,
-    /// The namespace that these are of; 0 if that is not known.
+    /// The namespace that these numbers belong to; 0 if that is not known.
     pub namespace: u64,
 }
 
-/// What a thread does, as far as it tells one that was interrupted from one that is busy.
+/// What a thread is doing, as far as it tells an interrupted thread from a busy one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// It runs, could run, or waits for a device.
     Works,
-    /// It sleeps, or was stopped: a thread of a control group that is frozen seems to sleep (version 2 of control groups), or
+    /// It sleeps, or was stopped: a thread of a frozen control group seems to sleep (version 2 of control groups), or
     /// to wait for a device (version 1).
     StandsStill,
-    /// It has ended, and nobody waited for it yet.
+    /// It has ended, and nobody has reaped it yet.
     Ended,
     /// It cannot be looked at from here.
     Unknown,
@@ -49,19 +49,19 @@ impl Thread {
         self.word >> 32 == other.word >> 32 && self.namespace == other.namespace
     }
 
-    /// True if numbers of its namespace can be looked up by this thread.
+    /// True if this thread can look up numbers of its namespace.
     pub fn is_near(self) -> bool {
         self.namespace == Self::this().namespace
     }
 
-    /// True if it has ended and somebody waited for it. The thread, as its process may live on without it: another one of
-    /// it has called exec.
+    /// True if it has ended and was reaped. This is about the thread: its process may live on without it, because
+    /// another of its threads has called exec.
     pub fn is_dead(self) -> bool {
         let (pid, tid) = self.numbers();
         sim::is_dead(pid).unwrap_or_else(|| self.is_near() && is_gone(pid as i32, tid as i32))
     }
 
-    /// What it does.
+    /// What it is doing.
     pub fn doing(self) -> Doing {
         if !self.is_near() {
             return Doing::Unknown;
@@ -82,15 +82,15 @@ impl Thread {
     }
 }
 
-/// One letter for how a thread stands, as in proc_pid_stat(5): `R`, `S`, `T` (stopped), `t` (by a debugger) and so on. `None`
-/// if it is gone, or may not be looked at.
+/// One letter for a thread's state, as in proc_pid_stat(5): `R`, `S`, `T` (stopped), `t` (by a debugger) and so on.
+/// `None` if it is gone, or may not be inspected.
 pub fn state(pid: u32, tid: u32) -> Option<u8> {
     let mut name = Text::default();
     Task { pid, name: name.number(tid).bytes() }.state()
 }
 
-/// True if a process was stopped (a signal, a debugger) or frozen (a control group of either version), as far as can be
-/// seen: a process of another namespace cannot.
+/// True if a process was stopped (a signal, a debugger) or frozen (a control group of either version), as far as that
+/// is visible: it is not for a process of another namespace.
 pub fn is_halted(pid: u32) -> bool {
     let mut path = Text::default();
     path.add(b"/proc/").number(pid).add(b"/task\0");
@@ -116,13 +116,14 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// What all threads of a process that stands still do is seen in those that were about to run.
+    /// The threads that were about to run show whether all threads of their process stand still.
     fn is_halted(&self) -> bool {
         self.waits_in_a_halt() || matches!(self.state(), Some(b'T' | b't'))
     }
 
     fn waits_in_a_halt(&self) -> bool {
-        /// Where a thread waits in the kernel that was frozen by version 1 and by version 2 of control groups, or stopped.
+        /// Where a thread waits in the kernel if version 1 or version 2 of control groups froze it, or if it was
+        /// stopped.
         const HALTS: [&[u8]; 4] = [b"__refrigerator", b"get_signal", b"do_freezer_trap", b"do_signal_stop"];
         let mut function = [0; 32];
         self.read(b"/wchan\0", &mut function).is_some_and(|len| HALTS.contains(&&function[..len]))
@@ -132,12 +133,12 @@ impl Task<'_> {
     fn state(&self) -> Option<u8> {
         let mut stat = [0; 128];
         let len = self.read(b"/stat\0", &mut stat)?;
-        // Its name, 16 bytes at most, may hold anything; the state follows behind it.
+        // Its name, up to 16 bytes, may hold anything; the state follows behind it.
         let name = stat[..len].iter().rposition(|byte| *byte == b')')?;
         stat.get(name + 2).copied()
     }
 
-    /// Reads the begin of one of its files.
+    /// Reads the beginning of one of its files.
     fn read(&self, file: &[u8], into: &mut [u8]) -> Option<usize> {
         let mut path = Text::default();
         path.add(b"/proc/").number(self.pid).add(b"/task/").add(self.name).add(file);
@@ -146,7 +147,7 @@ impl Task<'_> {
     }
 }
 
-/// The process-id namespace of this process, asked for once: a process never changes it, a child may be of another one.
+/// The process-id namespace of this process, read once: a process never changes it, but a child may be in another one.
 fn namespace(pid: u32) -> u64 {
     static OF: AtomicU32 = AtomicU32::new(0);
     static KNOWN: AtomicU64 = AtomicU64::new(0);
@@ -157,7 +158,7 @@ fn namespace(pid: u32) -> u64 {
     KNOWN.load(Relaxed)
 }
 
-/// A short path in the making, without an allocation.
+/// A short path under construction, without an allocation.
 struct Text {
     bytes: [u8; 64],
     len: usize,

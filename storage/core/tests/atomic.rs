@@ -31,6 +31,7 @@ fn pages_for(pool: u64) -> usize {
     pool as usize / PAGE
 }
 
+// Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn a_full_log_is_waited_for() {
     let world = World::new(POOL);
@@ -52,6 +53,7 @@ fn a_full_log_is_waited_for() {
     assert!(!world.fsync(&m), "absorbed");
 }
 
+// Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn nobody_waits_for_a_daemon_that_is_gone() {
     let world = World::new(POOL);
@@ -109,6 +111,7 @@ fn an_allocation_that_fails_leaves_the_file_as_it_was() {
     assert_eq!(std::fs::read(&m.path).expect("read"), page(1));
 }
 
+// Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn what_leaves_the_log_is_back_before_the_next_write() {
     let world = World::new(POOL);
@@ -166,6 +169,7 @@ impl Files for Meanwhile<'_> {
 }
 
 /// The sync with which a file is taken back into the log fails: its pages would be written in place from then on.
+// Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn a_file_that_failed_a_sync_outside_the_log_is_not_written_any_more() {
     let world = World::new(POOL);
@@ -189,6 +193,7 @@ fn a_file_that_failed_a_sync_outside_the_log_is_not_written_any_more() {
 }
 
 /// The log is full, nobody frees any of it, and the sync with which the file would leave it fails.
+// Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn a_write_does_not_go_around_the_log_when_the_sync_before_it_fails() {
     let world = World::new(POOL);

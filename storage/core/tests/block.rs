@@ -23,6 +23,7 @@ fn writes(world: &World) -> u64 {
     journal.desk(world.engine.pool()).writes().load(std::sync::atomic::Ordering::SeqCst)
 }
 
+// Holds: internals/FAILURE_MODEL#what-each-medium-survives
 #[test]
 fn what_was_synced_survives_and_costs_one_device_write() {
     let world = World::on_block(IMAGE);
@@ -47,6 +48,7 @@ fn what_was_synced_survives_and_costs_one_device_write() {
     assert_eq!((content[0], content[4095], content[4096], content[4195], content[4196]), (2, 2, 3, 3, 1));
 }
 
+// Holds: internals/FAILURE_MODEL#what-each-medium-survives
 #[test]
 fn a_truncate_is_on_the_device_before_the_file_system_can_make_it_durable() {
     let world = World::on_block(IMAGE);
@@ -162,6 +164,7 @@ fn in_the_same_boot_the_image_is_newer_than_the_journal() {
     std::fs::remove_dir_all(path.parent().expect("a directory")).expect("removed");
 }
 
+// Holds: R11
 #[test]
 fn a_device_that_fails_fails_every_sync_from_then_on() {
     let world = World::on_block(IMAGE);

@@ -20,6 +20,7 @@ fn victims(used: usize, layout: Layout) -> impl Iterator<Item = usize> {
     dense.chain((log..log + used).step_by(13))
 }
 
+// Holds: P5, R1, L1
 #[test]
 fn a_flipped_bit_is_found_or_harmless() {
     let world = World::new(16 << 20);

@@ -59,6 +59,7 @@ fn assert_never_believed_again(world: World, m: &Managed) {
     assert_eq!(std::fs::read(&m.path).expect("read"), expected);
 }
 
+// Holds: R26
 #[test]
 fn a_failed_sync_is_passed_on_and_never_retried_into_success() {
     for error in [Errno::IO, Errno::NOSPC, Errno::DQUOT] {
@@ -78,6 +79,7 @@ fn a_sync_that_never_reached_the_disk_is_just_refused() {
     assert!(world.is_tracked(&m));
 }
 
+// Holds: R26
 #[test]
 fn a_failed_sync_in_the_background_is_told_and_keeps_the_records() {
     let (world, m) = logged();
@@ -108,6 +110,7 @@ fn an_error_before_the_background_sync_is_not_followed_by_one_that_is_believed()
 }
 
 /// Linux tells an error once to each open description: of two syncs through one, one may succeed.
+// Holds: R26
 #[test]
 fn a_sync_that_succeeds_while_another_fails_retires_nothing() {
     let (world, m) = logged();
@@ -144,6 +147,7 @@ impl Files for Racing<'_> {
     }
 }
 
+// Holds: R26
 #[test]
 fn a_background_sync_that_succeeds_while_another_fails_retires_nothing() {
     let (world, m) = logged();
@@ -152,6 +156,7 @@ fn a_background_sync_that_succeeds_while_another_fails_retires_nothing() {
     assert_never_believed_again(world, &m);
 }
 
+// Holds: R26
 #[test]
 fn a_file_that_cannot_leave_the_log_keeps_its_records() {
     let (world, m) = logged();
@@ -168,6 +173,7 @@ impl Writable for Anew<'_> {
     }
 }
 
+// Holds: R26
 #[test]
 fn what_the_dead_left_behind_a_failed_sync_is_not_retired() {
     let (world, m) = logged();
@@ -203,6 +209,7 @@ impl Observer for Aborted {
 }
 
 /// A power cut after that used to leave databases torn: their logs were retired and not on the disk.
+// Holds: R27
 #[test]
 fn regression_a_commit_that_failed_for_somebody_else_retires_nothing() {
     let destage = |world: &World, m: &Managed| {

@@ -73,6 +73,7 @@ const USES: [(&str, Use); 4] = [
     ("a mapping", |engine, who, name, _, sync| engine.hold(who, name, sync)),
 ];
 
+// Holds: P2
 #[test]
 fn half_a_page_of_a_dead_process_is_whole_before_anybody_makes_it_durable() {
     for (what, uses) in USES {

@@ -108,6 +108,7 @@ fn live(pool: &Pool) -> u64 {
     found.live
 }
 
+// Holds: R10
 #[test]
 fn an_image_in_front_of_another_copy_of_its_log_is_refused() {
     let copy = tempfile::NamedTempFile::new_in("/var/tmp").expect("a file");
@@ -131,6 +132,7 @@ fn an_image_of_another_pool_or_boot_is_not_taken() {
     assert_eq!(live(&pool), 3);
 }
 
+// Holds: R9
 #[test]
 fn one_damaged_anchor_is_no_harm_and_two_are_named() {
     let written = Used::and(|world| {
@@ -149,6 +151,7 @@ fn one_damaged_anchor_is_no_harm_and_two_are_named() {
     refused(written.open(), &["anchors of the log are damaged", "restore"]);
 }
 
+// Holds: R9
 #[test]
 fn a_batch_that_the_device_confirmed_and_lost_is_named() {
     let used = Used::new();
@@ -165,6 +168,7 @@ fn a_batch_that_the_device_confirmed_and_lost_is_named() {
 /// A drive that lies: it confirmed three batches and had none of them for sure, so a power cut takes any of them, or a
 /// sector out of their middle. Found out is one that lost a batch which the header of a later one names. If no header
 /// does, what is lost looks like a write that was under way.
+// Holds: L21
 #[test]
 fn a_drive_that_lies_is_found_out_unless_it_lost_only_its_newest_batches() {
     let used = Used::new();
@@ -243,6 +247,7 @@ fn a_log_that_was_closed_says_so_until_it_is_used_again() {
     assert!(pool.image.as_ref().and_then(|image| image.read).is_some_and(|now| now.last > read.last));
 }
 
+// Holds: L23
 #[test]
 fn an_image_that_was_given_up_writes_nothing_any_more() {
     let world = World::with_journal(IMAGE, JOURNAL);
@@ -266,6 +271,7 @@ fn an_image_that_was_given_up_writes_nothing_any_more() {
     drop((pool, disk));
 }
 
+// Holds: R11
 #[test]
 fn a_log_whose_device_failed_and_is_back_is_recovered_in_the_same_boot() {
     let fail = |world: &World| {
@@ -289,6 +295,7 @@ fn a_log_whose_device_failed_and_is_back_is_recovered_in_the_same_boot() {
     refused(used.open(), &["failed, and still does", "do not restart this machine"]);
 }
 
+// Holds: R8
 #[test]
 fn places_that_cannot_hold_a_log_are_refused_and_nothing_is_left() {
     let (disk, memory) = (tempfile::tempdir_in("/var/tmp").expect("a directory"), pool::MEMORY);

@@ -57,6 +57,7 @@ fn write(world: &World, m: &Managed, thread: usize, bytes: usize) -> u64 {
 
 /// Another process writes the file at each step of a sync: in the segment that was looked at already, then in one
 /// that was not, whose header vouches for the first. Whatever the batch holds, what was before it is there too.
+// Holds: internals/FAILURE_MODEL#what-each-medium-survives
 #[test]
 fn a_batch_holds_nothing_without_what_was_before_it() {
     let world = Rc::new(World::with_journal(IMAGE, JOURNAL));
@@ -123,6 +124,7 @@ fn a_sync_hardens_nothing_that_others_have_under_way() {
 }
 
 /// A leader dies at a step of its write, its successor at another one, and the third one's batch counts.
+// Holds: internals/FAILURE_MODEL#what-each-medium-survives
 #[test]
 fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
     let world = Rc::new(World::with_journal(IMAGE, JOURNAL));
@@ -161,6 +163,7 @@ fn cursors_of(world: &World) -> Vec<u64> {
 }
 
 /// A leader stands still at each step of its sync, another process syncs in its place, and the first one goes on.
+// Holds: L22
 #[test]
 fn one_that_is_replaced_at_any_step_harms_nothing_when_it_goes_on() {
     let world = Rc::new(World::with_journal(IMAGE, JOURNAL));

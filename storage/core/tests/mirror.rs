@@ -257,6 +257,7 @@ fn live(pool: &Pool) -> usize {
     found.live.len()
 }
 
+// Holds: R16
 #[test]
 fn what_was_acknowledged_is_on_both_and_either_supplies_what_the_other_one_lost() {
     let used = Used::new();
@@ -281,6 +282,7 @@ fn what_was_acknowledged_is_on_both_and_either_supplies_what_the_other_one_lost(
 }
 
 /// The classic: one dies, the other one goes on, the power goes, and only the stale one comes back.
+// Holds: R19
 #[test]
 fn a_copy_that_was_left_behind_is_never_believed() {
     for dead in [0, 1] {
@@ -324,6 +326,7 @@ fn dying(fails: Option<usize>, step: u32) -> (Used, bool) {
     (used, died)
 }
 
+// Holds: R12
 #[test]
 fn a_power_cut_at_any_write_loses_nothing_that_was_acknowledged() {
     at_every_death(|fails, step| {
@@ -339,6 +342,7 @@ fn a_power_cut_at_any_write_loses_nothing_that_was_acknowledged() {
 }
 
 /// A leader dies at each step; its heir goes on with whatever subset of the writes happened.
+// Holds: R12
 #[test]
 fn the_heir_of_a_leader_that_died_at_any_write_goes_on() {
     at_every_death(|fails, step| {
@@ -400,6 +404,7 @@ fn a_log_in_use_is_taken_over_as_its_desk_says() {
     }
 }
 
+// Holds: R20
 #[test]
 fn what_cannot_be_a_mirror_is_refused_and_changes_nothing() {
     let disk = tempfile::tempdir_in("/var/tmp").expect("a directory");
@@ -438,6 +443,7 @@ fn what_cannot_be_a_mirror_is_refused_and_changes_nothing() {
 }
 
 /// Both were declared to be alone: neither can be the whole truth.
+// Holds: R19
 #[test]
 fn two_copies_that_both_went_on_alone_are_refused() {
     let used = Used::new();
@@ -472,6 +478,7 @@ fn say(path: &Path, state: MirrorState, epoch: u16) {
 }
 
 /// A copy is rebuilt from one that went on alone, and the power goes again, before and after that one says "both".
+// Holds: R16
 #[test]
 fn a_rebuild_that_is_cut_short_is_made_again_and_what_it_left_is_not_believed() {
     for believed_says_both in [false, true] {
@@ -544,6 +551,7 @@ fn both_are_equal_after_a_rebuild() {
     assert_eq!(pool.mirror.expect("a mirror").notes, Vec::<String>::new(), "nothing is left to do");
 }
 
+// Holds: R14
 #[test]
 fn who_has_the_former_devices_writes_neither_copy() {
     let used = Used::alone(1);
@@ -586,6 +594,7 @@ fn a_rebuild_whose_device_fails_fails_no_commit_and_is_not_believed() {
     cut.without(1, || assert_eq!(cut.live(0), written, "the other one is alone"));
 }
 
+// Holds: R15
 #[test]
 fn a_former_copy_leads_to_those_that_count() {
     for dead in [0, 1] {
@@ -688,6 +697,7 @@ fn who_takes_over_gives_a_rebuild_up_or_has_both_say_that_they_count() {
 
 /// Whoever rebuilds dies at each write, and the power goes at once, or after a commit of an heir, who goes on with the
 /// rebuild's writes or has given it up.
+// Holds: R13
 #[test]
 fn a_rebuild_that_dies_at_any_write_loses_nothing() {
     for (dead, commits, gives_up) in [(0, false, false), (0, true, true), (1, true, false), (1, true, true)] {

@@ -136,6 +136,7 @@ fn two_names_that_were_exchanged_by_way_of_a_third_are_so_again() {
 }
 
 /// By a program without Seawall, or by a call of libc's own.
+// Holds: L25
 #[test]
 fn what_is_done_unseen_takes_the_directory_out_of_the_log() {
     let world = World::new(16 << 20);
@@ -250,6 +251,7 @@ fn whoever_dies_in_a_change_leaves_what_the_disk_has() {
     assert_eq!(names(dir.path()), ["stays"]);
 }
 
+// Holds: L25
 #[test]
 fn what_somebody_else_put_in_the_place_of_a_file_is_not_replaced_without_a_word() {
     let world = World::new(16 << 20);
@@ -296,6 +298,7 @@ fn a_thread_that_is_inside_already_does_not_settle_a_file() {
 }
 
 /// It would be there twice.
+// Holds: L25
 #[test]
 fn a_file_that_somebody_else_moved_is_not_made_again() {
     let world = World::new(16 << 20);

@@ -43,6 +43,7 @@ fn logged() -> (World, Managed) {
     (world, m)
 }
 
+// Holds: R3
 #[test]
 fn a_file_that_was_changed_after_the_restart_is_refused() {
     let (world, m) = logged();
@@ -132,6 +133,7 @@ impl<'a> Locate for &'a Full {
 }
 
 /// Its own writes made the second attempt refuse, and offer to give the records up.
+// Holds: K9
 #[test]
 fn regression_a_replay_that_was_cut_short_is_made_again() {
     let (world, m) = logged();

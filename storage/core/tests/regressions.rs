@@ -283,6 +283,7 @@ fn regression_a_file_given_to_another_user_has_no_records() {
 /// A signal handler writes to the bytes that its thread is writing, and the process dies in it. The interrupted write
 /// had not returned: the daemon makes it again, and it is then the later of two that were under way at once. Either
 /// order is right, a mixture is not; and the next sync is real, because the handler's write is not in the log.
+// Holds: L18
 #[test]
 fn a_write_that_a_handler_interrupted_is_whole() {
     let world = World::new(16 << 20);

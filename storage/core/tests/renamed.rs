@@ -52,6 +52,7 @@ fn sync(world: &World, m: &Managed, scope: Scope, by_directory: bool) -> Asked {
     asked.get()
 }
 
+// Holds: L7
 #[test]
 fn the_first_fsync_makes_the_name_durable_and_retires_nothing() {
     let (world, m) = logged();
@@ -66,6 +67,7 @@ fn the_first_fsync_makes_the_name_durable_and_retires_nothing() {
     assert_eq!(std::fs::read(&m.path).expect("read"), b"acknowledged");
 }
 
+// Holds: L7
 #[test]
 fn a_rename_during_the_sync_is_not_taken_for_done() {
     let (world, m) = logged();

@@ -84,6 +84,7 @@ fn apply(world: &World, m: &Managed, model: &mut Model, op: &Op) {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    // Holds: P1, P2
     #[test]
     fn every_write_survives(ops in prop::collection::vec(op(), 1..60)) {
         let world = World::new(16 << 20);
@@ -103,6 +104,7 @@ proptest! {
     }
 }
 
+// Holds: K9
 #[test]
 fn recovery_is_idempotent_until_it_closes_and_finds_nothing_afterwards() {
     let world = World::new(16 << 20);
@@ -122,6 +124,7 @@ fn recovery_is_idempotent_until_it_closes_and_finds_nothing_afterwards() {
     assert_eq!(std::fs::read(&m.path).expect("read"), [1], "a closed log touches nothing");
 }
 
+// Holds: P5, R2
 #[test]
 fn renamed_files_are_found_and_missing_ones_are_named() {
     let world = World::new(16 << 20);
@@ -147,6 +150,7 @@ fn renamed_files_are_found_and_missing_ones_are_named() {
     assert_eq!(std::fs::read(&elsewhere).expect("read"), b"acknowledged");
 }
 
+// Holds: P4, L9
 #[test]
 fn a_full_log_goes_around_and_comes_back() {
     let world = World::new(16 << 20);
@@ -167,6 +171,7 @@ fn a_full_log_goes_around_and_comes_back() {
 }
 
 /// Whoever commits in turn with others, each with a real sync, finds them writing during all of them.
+// Holds: L9
 #[test]
 fn regression_a_file_that_others_write_all_the_time_comes_back() {
     let world = World::new(16 << 20);
@@ -196,6 +201,7 @@ fn regression_a_file_that_others_write_all_the_time_comes_back() {
     assert!(!world.fsync(&m), "and what came meanwhile is in the log");
 }
 
+// Holds: P3
 #[test]
 fn threads_write_at_once_and_nothing_is_lost() {
     let world = World::new(64 << 20);

@@ -262,6 +262,7 @@ fn a_segment_that_is_used_again_meanwhile_stays_in_the_pool() {
     assert!(acted > 5, "{acted}");
 }
 
+// Holds: R17
 #[test]
 fn a_live_slot_that_is_not_what_was_copied_is_damage() {
     let (world, m, mut spiller) = begin(64 << 20);
@@ -331,6 +332,7 @@ fn a_segment_that_is_in_both_counts_once_and_as_it_was_copied() {
     assert!(std::fs::read(&m.path).expect("read") == expected);
 }
 
+// Holds: R17
 #[test]
 fn an_area_that_is_missing_is_asked_for() {
     let (world, m, mut spiller) = begin(64 << 20);
@@ -351,6 +353,7 @@ fn an_area_that_is_missing_is_asked_for() {
     drop(kept);
 }
 
+// Holds: R17
 #[test]
 fn an_area_with_nothing_in_it_is_not_missed() {
     let (world, m, _) = begin(64 << 20);
@@ -360,6 +363,7 @@ fn an_area_with_nothing_in_it_is_not_missed() {
     assert_eq!(recover(&pool, REPLAY).expect("recovered").live, 5);
 }
 
+// Holds: R17
 #[test]
 fn the_area_of_another_pool_is_not_believed() {
     let (world, m, mut spiller) = begin(64 << 20);
@@ -378,6 +382,7 @@ fn the_area_of_another_pool_is_not_believed() {
 }
 
 /// A device that fails switches the area off; what is in memory is destaged as ever.
+// Holds: R18
 #[test]
 fn an_area_that_fails_is_left_alone_and_nothing_is_lost() {
     let (world, m, mut spiller) = begin(64 << 20);

@@ -12,6 +12,7 @@ use common::{Managed, One, World};
 use seawall_core::destage::{Destager, Files};
 use seawall_core::file::Flag;
 
+// Holds: internals/SEMANTICS#what-a-program-could-notice
 #[test]
 fn its_times_move_behind_a_store_at_the_latest_when_it_is_destaged() {
     let world = World::new(16 << 20);

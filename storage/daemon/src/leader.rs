@@ -212,6 +212,7 @@ mod tests {
         Region::map(&file, len, false).expect("a mapping")
     }
 
+    // Holds: L22
     #[test]
     fn a_stopped_leader_goes_on_until_it_is_through_and_is_stopped_again() {
         let (memory, sleeper) = (memory(), Sleeper::stopped());

@@ -120,6 +120,7 @@ fn killed(from: &Path) -> tempfile::TempDir {
     to
 }
 
+// Holds: admin/KEEPERS#what-it-survives
 #[test]
 fn what_a_keeper_has_after_its_end_and_whether_it_says_so() {
     let press = Press::new();
@@ -243,6 +244,7 @@ fn a_keeper_that_says_nothing_is_not_waited_for_once_enough_others_have_answered
     running.into_iter().for_each(Running::end);
 }
 
+// Holds: R22
 #[test]
 fn whoever_sends_rubbish_is_answered_or_cut_off_and_nobody_else_notices() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -347,6 +349,7 @@ fn a_keeper_remembers_which_host_has_a_log_and_since_when() {
 
 /// Two hosts find a log that nobody writes any more. The one that is slower asks with a higher epoch, when the other one has
 /// the copy already and may serve.
+// Holds: admin/KEEPERS#what-is-tested
 #[test]
 fn a_promise_is_refused_if_somebody_took_the_log_over_since_it_was_looked_at() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -123,6 +123,7 @@ fn epoch(counter: u64) -> Epoch {
     Epoch { counter, writer: 5 }
 }
 
+// Holds: R21
 #[test]
 fn a_log_is_written_and_read_by_its_owner_and_by_nobody_else() {
     let ca = Authority::new();
@@ -166,6 +167,7 @@ fn a_log_is_written_and_read_by_its_owner_and_by_nobody_else() {
     keeper.end();
 }
 
+// Holds: R21
 #[test]
 fn what_a_certificate_lacks_is_said_at_both_ends() {
     let (ca, foreign) = (Authority::new(), Authority::new());
@@ -199,6 +201,7 @@ fn what_a_certificate_lacks_is_said_at_both_ends() {
     keeper.end();
 }
 
+// Holds: R21
 #[test]
 fn one_that_is_not_valid_now_is_named_with_both_times() {
     let ca = Authority::new();
@@ -223,6 +226,7 @@ fn one_that_is_not_valid_now_is_named_with_both_times() {
     keeper.end();
 }
 
+// Holds: R21
 #[test]
 fn who_speaks_something_else_learns_what_is_spoken() {
     let ca = Authority::new();
@@ -411,6 +415,7 @@ fn a_keeper_that_takes_nothing_is_lost_and_what_is_larger_than_a_buffer_arrives_
     keeper.end();
 }
 
+// Holds: R22
 #[test]
 fn a_thousand_idle_connections_and_one_byte_at_a_time_keep_nobody_out() {
     let ca = Authority::new();
@@ -446,6 +451,7 @@ fn a_thousand_idle_connections_and_one_byte_at_a_time_keep_nobody_out() {
     }
 }
 
+// Holds: R23
 #[test]
 fn a_keeper_that_never_agrees_on_keys_is_given_up() {
     let ca = Authority::new();

@@ -139,12 +139,14 @@ fn dax_in(mounts: &str) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
+    // Holds: P6
     #[test]
     fn tmpfs_is_ram_whatever_it_was_mounted_from() {
         let mounts = "/dev/pmem0 /dev/shm tmpfs rw,dax 0 0\n/dev/pmem1 /pm ext4 rw,dax=always 0 0\n";
         assert_eq!(dax_in(mounts), [PathBuf::from("/pm")]);
     }
 
+    // Holds: P6
     #[test]
     fn memory_and_ordinary_files_are_emulated() {
         for file in [tempfile::tempfile_in("/dev/shm"), tempfile::tempfile_in("/var/tmp")] {

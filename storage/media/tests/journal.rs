@@ -252,6 +252,7 @@ fn play(log: &mut Log, acts: &[Act]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // Holds: L22
     #[test]
     fn what_was_reported_durable_is_read_back(acts in acts(), last in prop::collection::vec(any::<(u8, u8)>(), 1..6), torn in prop::collection::vec(any::<u8>(), 1..9)) {
         let mut log = Log::new();
@@ -341,6 +342,7 @@ proptest! {
 }
 
 /// No later batch names the newest one; an anchor does that was written behind it.
+// Holds: L21
 #[test]
 fn a_device_that_lost_its_newest_batch_is_found_out_by_the_anchor() {
     for lost in [0, 1] {

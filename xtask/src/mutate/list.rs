@@ -293,7 +293,7 @@ mutants! {
         "retired: not past dirty files": "                safe = safe.min(slot.watermark());" => "                if !{m} { safe = safe.min(slot.watermark()); }",
         "retired: destage": "|pool| cell.raise(pool, safe)" => "|pool| if !{m} { cell.raise(pool, safe) }",
         "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
-        "failed sync: destage": "        if failed() {\n            // Some" => "        if failed() && !{m} {\n            // Some",
+        "failed sync: destage": "        if failed() {\n            // Another" => "        if failed() && !{m} {\n            // Another",
         "state: destage remembers a failed sync": "            self.engine.distrust(file);\n            return Err(error.into());" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error.into());",
         "state: destage remembers what failed before its sync": "            self.engine.distrust(file);\n            return Err(error);" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error);",
     }

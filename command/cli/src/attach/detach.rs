@@ -27,7 +27,7 @@ pub struct Detach {
     /// Show what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// Work on the files of an image below this directory, and ask no systemd
+    /// Work on the files of an image below this directory, and do not call systemd
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// JSON instead of text

@@ -30,24 +30,24 @@ use crate::run::{database, lockfile, witness};
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the units of attached services call
+/// The commands that the units of attached services call
 #[derive(clap::Subcommand)]
 pub enum Hook {
-    /// Before the start: the pool is served and the data registered, or the start fails
+    /// Before the start: serve the pool and register the data, or let the start fail
     Start {
         /// The pool
         #[arg(long)]
         pool: PathBuf,
-        /// What the data is
+        /// The kind of database
         #[arg(long)]
         preset: String,
-        /// What of it is logged
+        /// How much of it is logged
         #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
         policy: String,
         /// The data directory
         #[arg(long)]
         data: PathBuf,
-        /// How long its recovery may take
+        /// The longest time that its recovery may take
         #[arg(long, value_parser = recovery::time)]
         recovery: Option<Duration>,
     },
@@ -56,22 +56,22 @@ pub enum Hook {
         /// The data directory
         #[arg(long)]
         data: PathBuf,
-        /// How long its recovery may take
+        /// The longest time that its recovery may take
         #[arg(long, value_parser = recovery::time)]
         recovery: Duration,
     },
-    /// After the start: is the preload in the main process?
+    /// After the start: check that the preload is in the main process
     Check {
         /// The pool
         #[arg(long)]
         pool: PathBuf,
     },
-    /// After the end: drain and lower the guards
+    /// After the end: drain, and lower the guards
     Stop {
         /// The pool
         #[arg(long)]
         pool: PathBuf,
-        /// The log stays open for the next start if the service was killed
+        /// Leave the log open for the next start if the service was killed
         #[arg(long)]
         back_soon: bool,
     },

@@ -28,13 +28,13 @@ pub struct Daemon {
     /// The pool
     #[arg(long)]
     pool: PathBuf,
-    /// Stay when the last client has gone
+    /// Keep running when the last client has gone
     #[arg(long)]
     keep: bool,
     /// Do not register the pool for recovery at the start of the machine
     #[arg(long)]
     no_boot: bool,
-    /// As a service of systemd: stay, talk to systemd's journal, serve the pool's owner from /run/seawalld
+    /// Run as a systemd service: keep running, log to systemd's journal, serve the pool's owner from /run/seawalld
     #[arg(long)]
     service: bool,
     #[command(flatten)]

@@ -13,19 +13,19 @@ use seawall_page::{html, text};
 
 use crate::show;
 
-const EXIT_CODES: &str = "Exit codes, as monitoring plugins have them: 0 nothing was found, 1 a finding on speed, 2 a finding on \
-durability, 3 what was asked for could not be looked at (wrong usage too). Findings that are only good to know count as nothing.";
+const EXIT_CODES: &str = "Exit codes, as for monitoring plugins: 0 nothing was found, 1 a finding on speed, 2 a finding on \
+durability, 3 the check could not be made (wrong usage too). Findings that are only good to know do not count.";
 
-/// Say what of this machine undoes a database's durability or costs speed. Changes nothing
+/// Show what on this machine undoes a database's durability or costs speed. Changes nothing
 ///
-/// It reads what the kernel shows of persistent memory, disks, file systems, memory and processors, and the settings of a
-/// database. Each finding says what is, why it matters, how sure that is, and which commands mend it. It runs none of them.
-/// As root it sees more: a database's directory is closed to others.
+/// It reads what the kernel shows of persistent memory, disks, file systems, memory and processors, and the settings of
+/// a database. Each finding says what was found, why it matters, how sure that is, and which commands fix it. It runs
+/// none of them. As root it sees more: other users cannot read a database's directory.
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Doctor {
-    /// A database's directory (PostgreSQL, MariaDB, Redis), an SQLite file, or any path: only what lies under it is looked at,
-    /// and the database's settings. Without it the whole machine is
+    /// A database's directory (PostgreSQL, MariaDB, Redis), an SQLite file, or any path: checks only what lies under
+    /// it, and the database's settings. Without it the whole machine
     path: Option<PathBuf>,
     /// JSON instead of text
     #[arg(long, conflicts_with = "html")]

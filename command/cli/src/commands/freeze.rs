@@ -25,14 +25,14 @@ use crate::{beside, daemons, pool, show};
 pub struct Freeze {
     #[command(flatten)]
     what: What,
-    /// End by itself after this time (20s, 10m). Without it after an hour, or with COMMAND; where writes wait for the end, as
-    /// under the policy atomic, after 30 s, and 60 s is the most
+    /// Thaw automatically after this time (20s, 10m). Without it after an hour, or when COMMAND ends; where writes wait
+    /// for the end, as under the policy atomic, after 30 s, and 60 s is the most
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     limit: Option<Duration>,
     /// JSON instead of text
     #[arg(long, conflicts_with = "command")]
     json: bool,
-    /// Freeze, run this, thaw. The exit code is the command's, or 1 if the freeze had ended before it did
+    /// Freeze, run this command, thaw. The exit code is the command's, or 1 if the freeze ended before the command did
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -47,15 +47,15 @@ pub struct Thaw {
     json: bool,
 }
 
-/// Which logs.
+/// Which logs to freeze.
 #[derive(clap::Args)]
 struct What {
-    /// One database's directory, by which its pool is found; without it everything in the pool
+    /// One database's directory, which leads to its pool; without it everything in the pool
     directory: Option<PathBuf>,
-    /// The pool, or several; without it that of DIRECTORY, or your default pool
+    /// The pool, or several; without it the pool of DIRECTORY, or your default pool
     #[arg(long)]
     pool: Vec<PathBuf>,
-    /// Every pool that is in use: for root all of this machine's
+    /// Every pool that is in use: as root, all pools of this machine
     #[arg(long, conflicts_with_all = ["directory", "pool"])]
     all: bool,
 }

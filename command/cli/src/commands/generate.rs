@@ -10,10 +10,10 @@ use clap_complete::Shell;
 /// Manual pages and shell completions, for packages
 #[derive(clap::Args)]
 pub struct Generate {
-    /// Directory that gets seawall.1 and a page for each sub-command
+    /// Directory for seawall.1 and a page for each sub-command
     #[arg(long)]
     man: PathBuf,
-    /// Directory that gets bash/, zsh/ and fish/
+    /// Directory for bash/, zsh/ and fish/
     #[arg(long)]
     completions: PathBuf,
 }

@@ -10,13 +10,13 @@ use crate::{pool as pools, size};
 /// Make a pool
 #[derive(clap::Args)]
 pub struct Init {
-    /// Where
+    /// Where to make it
     pool: PathBuf,
-    /// How large, for example 256M (at least 16M). On a block device, where it need not be given, three times as
-    /// much lies there
+    /// Its size, for example 256M (at least 16M). On a block device it takes three times as much, and the size need not
+    /// be given
     #[arg(long, value_parser = size::parse, required_unless_present = "block")]
     size: Option<u64>,
-    /// On a block device: a new file on a disk, or a disk or partition, which must be empty
+    /// Make it on a block device: a new file on a disk, or a disk or partition, which must be empty
     #[arg(long, conflicts_with_all = ["emulated", "spill"])]
     block: bool,
     /// With --block: a second copy of the log, on another device, so that the log survives the loss of one
@@ -26,7 +26,7 @@ pub struct Init {
     keepers: pools::Keepers,
     #[command(flatten)]
     spill: pools::Spill,
-    /// Allow memory that does not survive power loss: for trying, testing, measuring
+    /// Allow memory that does not survive power loss: for trying out, testing, measuring
     #[arg(long)]
     emulated: bool,
     /// Replace an existing pool, whatever it holds

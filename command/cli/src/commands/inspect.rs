@@ -85,7 +85,7 @@ pub fn verify(ask: &Look) -> Result<ExitCode> {
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A look at a pool file.
+/// A read-only look at a pool file.
 #[derive(clap::Args)]
 pub struct Look {
     /// The pool

@@ -12,11 +12,11 @@ use anyhow::{Context, Result, bail};
 
 const PROGRAM: &str = "seawall-lab";
 
-/// Run experiments: configurations against each other, and what the figures really show
+/// Run experiments that compare configurations, and show what the figures really prove
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Lab {
-    /// What seawall-lab is told: list, run CASE, report, --help …
+    /// Arguments of seawall-lab: list, run CASE, report, --help …
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     words: Vec<OsString>,
 }

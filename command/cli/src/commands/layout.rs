@@ -12,12 +12,12 @@ use seawall_setup::{Host, Owner, Plan, This, plan};
 use super::planned::{self, Go};
 use crate::{show, size};
 
-const EXIT_CODES: &str = "Exit codes of `status`, as monitoring plugins have them: 0 all copies are there and apart, 1 a copy is missing \
+const EXIT_CODES: &str = "Exit codes of `status`, as for monitoring plugins: 0 all copies are there and apart, 1 a copy is missing \
 or being made, 2 copies are not apart, or something is gone.";
 
 /// Stripe and mirror everything over several disks, so that no failure group holds two copies; add, drop and replace disks
 ///
-/// A disk is a path, with its failure group before it if controllers are not what fails together: shelf1=/dev/disk/by-id/…
+/// A disk is a path, preceded by its failure group if controllers are not what fails together: shelf1=/dev/disk/by-id/…
 #[derive(Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Layout {
@@ -29,31 +29,31 @@ pub struct Layout {
 enum What {
     /// Show the plan for a new layout. Changes nothing
     Plan(New),
-    /// The same, and carry it out with --yes
+    /// Show the same plan, and carry it out with --yes
     Apply(New),
-    /// Prove that copies are apart, and show what is missing or being made
+    /// Prove that copies are apart, and show which are missing or being made
     Status(Ask),
     /// Add disks while the database runs
     Add(Add),
     /// Take a disk away while the database runs (btrfs)
     Drop(Drop),
-    /// Put another disk in the place of one, which may be gone already
+    /// Put another disk in place of one that may be gone already
     Replace(Replace),
-    /// Say how much of the disks' time a rebuild may take; with btrfs start one
+    /// Set how much of the disks' time a rebuild may take; with btrfs start one
     Rebalance(Rebalance),
-    /// Have the kernel refuse writes to the disks of layouts by others, from now until the next start
+    /// Have the kernel refuse other programs' writes to the disks of layouts, from now until the next start
     Guard(Guard),
-    /// What was set up on this machine
+    /// List what was set up on this machine
     List(planned::List),
-    /// Take a layout back: its disks are empty afterwards
+    /// Undo a layout: its disks are empty afterwards
     Undo(planned::Undo),
 }
 
 #[derive(Args)]
 struct New {
-    /// Its name: /dev/md/NAME, the label, and by which it is undone
+    /// Its name: used for /dev/md/NAME, for the label, and to undo it
     name: String,
-    /// The disks: [GROUP=]PATH. Without a group a disk fails with the others at its controller
+    /// The disks: [GROUP=]PATH. Without a group a disk fails together with the others on its controller
     #[arg(required = true, value_name = "DISK")]
     disks: Vec<String>,
     /// Where to mount it
@@ -62,28 +62,28 @@ struct New {
     /// Copies of everything: external: one (the disks are arrays), normal: two, high: three
     #[arg(long, value_enum, default_value = "normal")]
     redundancy: Copies,
-    /// Bytes that lie on one disk before the next one is used: 64K to 64M
+    /// Bytes that go to one disk before the next one is used: 64K to 64M
     #[arg(long, value_parser = size::parse, default_value = "1M")]
     unit: u64,
-    /// Disks for the redo log alone: [GROUP=]PATH, several times. Without them it lies on the data's
+    /// Disks for the redo log alone: [GROUP=]PATH, several times. Without them it lies on the data disks
     #[arg(long, value_name = "DISK")]
     redo: Vec<String>,
     /// Where to mount those [default: DIR-redo]
     #[arg(long, value_name = "DIR", requires = "redo")]
     redo_mount: Option<PathBuf>,
-    /// What makes one of several
+    /// What combines the disks into one
     #[arg(long, value_enum, default_value = "md")]
     by: Maker,
     /// The file system on md
     #[arg(long, value_enum, default_value = "xfs")]
     fs: Kind,
-    /// Whose it is to be: the user that the database runs as, or USER:GROUP
+    /// The owner of the mount: the user that the database runs as, or USER:GROUP
     #[arg(long)]
     owner: Option<String>,
-    /// Mount by lines of /etc/fstab, not by units of systemd
+    /// Mount by lines in /etc/fstab, not by systemd units
     #[arg(long)]
     fstab: bool,
-    /// Results of `seawall-lab run layout`, whose figure the plan says
+    /// Results of `seawall-lab run layout`, whose figure the plan shows
     #[arg(long, value_name = "FILE", default_value = "out/lab/layout.jsonl")]
     measured: PathBuf,
     #[command(flatten)]
@@ -113,7 +113,7 @@ enum Kind {
 
 #[derive(Args)]
 struct Ask {
-    /// Which; without it all
+    /// The layout; without it all
     name: Option<String>,
     /// JSON instead of text
     #[arg(long)]
@@ -122,7 +122,7 @@ struct Ask {
 
 #[derive(Args)]
 struct How {
-    /// How much of the disks' time it may take: 1 leaves the database alone, 11 is as fast as the disks are
+    /// How much of the disks' time it may take: 1 leaves the database undisturbed, 11 is as fast as the disks are
     #[arg(long, default_value_t = 1)]
     power: u32,
 }
@@ -131,10 +131,10 @@ struct How {
 struct Add {
     /// The layout
     name: String,
-    /// The new disks: [GROUP=]PATH. With md as many as there are copies, each of another group
+    /// The new disks: [GROUP=]PATH. With md as many as there are copies, each in another group
     #[arg(required = true, value_name = "DISK")]
     disks: Vec<String>,
-    /// To those of the redo log
+    /// Add them to the disks of the redo log
     #[arg(long)]
     redo: bool,
     #[command(flatten)]
@@ -149,7 +149,7 @@ struct Drop {
     name: String,
     /// The disk
     disk: PathBuf,
-    /// Of those of the redo log
+    /// It is one of the redo log's disks
     #[arg(long)]
     redo: bool,
     #[command(flatten)]
@@ -160,7 +160,7 @@ struct Drop {
 struct Replace {
     /// The layout
     name: String,
-    /// The disk that goes, or is gone
+    /// The disk to replace, which may be gone already
     old: PathBuf,
     /// The new one: [GROUP=]PATH
     new: String,
@@ -180,9 +180,9 @@ struct Rebalance {
 
 #[derive(Args)]
 struct Guard {
-    /// Of this layout; without it of all
+    /// The layout; without it all
     name: Option<String>,
-    /// Let them pass again
+    /// Allow such writes again
     #[arg(long)]
     off: bool,
 }

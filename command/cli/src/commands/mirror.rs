@@ -19,20 +19,20 @@ use crate::{pool, user};
 /// How often the daemon is asked how far it is.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(200).subsec_nanos() as _ };
 
-/// Give a log on a block device a second copy, or another one in the place of a lost one; of a log in use a lost one
+/// Give a log on a block device a second copy, or replace a lost one; in a log in use, only replace a lost one
 #[derive(clap::Args)]
 pub struct Mirror {
-    /// The log: the copy that is there
+    /// The log: the copy that exists
     #[arg(long)]
     pool: Option<PathBuf>,
-    /// The second copy: a new file on another disk, another disk or partition, which must be empty, or of a log in use
-    /// the lost copy itself, which is well again
+    /// The second copy: a new file on another disk, or another disk or partition, which must be empty; for a log in use
+    /// also the lost copy itself, if it works again
     #[arg(long, value_name = "PATH", required_unless_present = "alone")]
     on: Option<PathBuf>,
     /// Overwrite what the disk or partition holds
     #[arg(long, requires = "on")]
     force: bool,
-    /// Go on without the other copy, which is lost for good: what only that one held is given up
+    /// Go on without the other copy, which is lost for good: records that only the lost copy held are given up
     #[arg(long, conflicts_with = "on")]
     alone: bool,
 }

@@ -20,7 +20,7 @@ pub struct Go {
     pub json: bool,
 }
 
-/// List what was set up.
+/// Lists what was set up.
 #[derive(Args)]
 pub struct List {
     /// JSON instead of text
@@ -28,7 +28,7 @@ pub struct List {
     json: bool,
 }
 
-/// Take something back.
+/// Undoes something.
 #[derive(Args)]
 pub struct Undo {
     /// Its name, as `list` shows it

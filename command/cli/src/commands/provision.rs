@@ -11,10 +11,12 @@ use seawall_setup::{Host, Owner, This, plan};
 use super::planned::{self, Go};
 use crate::{show, size};
 
-/// Make persistent memory, CXL memory or an empty disk ready for a database: prints the plan, and does it with --yes
+/// Make persistent memory, CXL memory or an empty disk ready for a database: prints the plan, and carries it out with
+/// --yes
 ///
-/// Without a source it lists what is free here, with a command for each. A plan shows each step as you would type it; with
-/// --yes it is carried out, and noted so that `seawall provision undo NAME` takes it back. What holds data is refused.
+/// Without a source it lists what is free here, with a command for each. A plan shows each step as you would type it;
+/// with --yes it is carried out, and recorded so that `seawall provision undo NAME` can undo it. A source that holds
+/// data is refused.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Provision {
@@ -26,9 +28,9 @@ pub struct Provision {
 
 #[derive(Subcommand)]
 enum What {
-    /// What was set up on this machine
+    /// List what was set up on this machine
     List(planned::List),
-    /// Take back what was set up
+    /// Undo what was set up
     Undo(planned::Undo),
 }
 
@@ -40,25 +42,25 @@ struct Make {
     /// What persistent memory or CXL memory becomes [default: fsdax]
     #[arg(long, value_enum, requires = "source")]
     mode: Option<As>,
-    /// How much of it; without it all that is free
+    /// How much of it to use; without it everything that is free
     #[arg(long, value_parser = size::parse, requires = "source")]
     size: Option<u64>,
     /// Make a file system and mount it here, now and after each start
     #[arg(long, value_name = "DIR", requires = "source")]
     mount: Option<PathBuf>,
-    /// Its kind
+    /// The kind of file system
     #[arg(long, value_enum, default_value = "ext4")]
     fs: Kind,
-    /// Mount it by a line of /etc/fstab, not by a unit of systemd
+    /// Mount it by a line in /etc/fstab, not by a systemd unit
     #[arg(long, requires = "mount")]
     fstab: bool,
-    /// Whose it is to be: the user that the database runs as, or USER:GROUP
+    /// The owner of it: the user that the database runs as, or USER:GROUP
     #[arg(long, requires = "source")]
     owner: Option<String>,
     /// Make a pool in it, of this size; without a size 256M in a file, and all of a disk
     #[arg(long, value_name = "SIZE", value_parser = size::parse, num_args = 0..=1, requires = "source")]
     pool: Option<Option<u64>>,
-    /// By which name it is undone: up to 12 small letters, digits and -
+    /// The name by which to undo it: up to 12 small letters, digits and -
     #[arg(long, requires = "source")]
     name: Option<String>,
     #[command(flatten)]
@@ -73,7 +75,7 @@ enum As {
     Devdax,
     /// A block device whose sectors are written whole (BTT), without DAX
     Sector,
-    /// Memory of the kernel's, a node of its own
+    /// Memory that the kernel uses, as a node of its own
     Memory,
 }
 

@@ -33,18 +33,19 @@ pub struct Recover {
     /// Give up the records of files that are gone or were changed by others, instead of refusing
     #[arg(long)]
     accept_loss: bool,
-    /// Remove the guards of this database's directory: `seawall guard --lower`
+    /// Remove the guards in this database's directory: the same as `seawall guard --lower`
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["replay", "accept_loss"])]
     abandon: Option<PathBuf>,
-    /// Recover every pool of this machine that a crash left with records, each as its owner; one line each. As root at the
-    /// start of the machine, by seawall-recover.service. Pools that are served are left alone, and so are logs that other
-    /// hosts keep, for which there is no network yet: whatever starts their database recovers them
+    /// Recover every pool of this machine that a crash left with records, each as its owner; one line each.
+    /// seawall-recover.service does this as root at the start of the machine. It skips pools that a daemon serves, and
+    /// logs that other hosts keep, for which there is no network yet: these are recovered by whatever starts their
+    /// database
     #[arg(long, conflicts_with_all = ["pool", "replay", "accept_loss", "abandon"])]
     all: bool,
-    /// Do not recover this pool any more when the machine starts, for example because it was removed
+    /// Stop recovering this pool when the machine starts, for example because it was removed
     #[arg(long, value_name = "POOL", conflicts_with_all = ["all", "pool", "replay", "accept_loss", "abandon", "json"])]
     forget: Option<PathBuf>,
-    /// For --all: the pool is left alone if a daemon serves it, or if it is neither this user's nor root's
+    /// For --all: skip the pool if a daemon serves it, or if it belongs neither to this user nor to root
     #[arg(long, hide = true, value_name = "UID")]
     registered_by: Option<u32>,
     /// JSON instead of text

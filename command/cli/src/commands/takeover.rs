@@ -11,26 +11,26 @@ use serde_json::json;
 
 use crate::{show, size, user};
 
-/// Take a log over from another host: fence that one, and bring the data here up to date
+/// Take a log over from another host: fence that host, and bring the data here up to date
 #[derive(clap::Args)]
 #[command(after_help = CODES)]
 pub struct Takeover {
-    /// The pool's file on this host; made from what the keepers say if it is not there
+    /// The pool's file on this host; if it does not exist, it is made from the keepers' answers
     pool: PathBuf,
-    /// A keeper of the log: HOST:PORT, several times; not needed where the pool's file is
+    /// A keeper of the log: HOST:PORT, several times; not needed if the pool's file exists
     #[arg(long, value_name = "HOST:PORT")]
     keeper: Vec<String>,
-    /// Which log, if those keepers keep several: its UUID (`seawall keeper status`)
+    /// Which log, if these keepers keep several: its UUID (`seawall keeper status`)
     #[arg(long, value_name = "UUID")]
     log: Option<String>,
     /// The database's directory on this host, if its volume is mounted at another path here; several times
     #[arg(long, value_name = "DIRECTORY")]
     data: Vec<PathBuf>,
-    /// Look at the keepers and for the data, say what would be done, and change nothing anywhere
+    /// Ask the keepers and look for the data, show what would be done, and change nothing anywhere
     #[arg(long)]
     dry_run: bool,
-    /// Only fence whoever writes the log: before a replica is promoted, which has data of its own. Nothing is replayed, and no
-    /// pool's file is made
+    /// Only fence the host that writes the log: for use before promoting a replica, which has data of its own. Replays
+    /// nothing, and makes no pool file
     #[arg(long, conflicts_with_all = ["dry_run", "accept_loss", "data"])]
     fence_only: bool,
     /// Give up the records of files that are gone, instead of refusing

@@ -16,7 +16,8 @@ use seawall_setup::{Host, This, plan};
 use super::planned::{self, Go};
 use crate::{show, size};
 
-/// Show memory of several kinds (DRAM, CXL, persistent memory as memory), use it, and say how much of a server's is in use
+/// Show memory of several kinds (DRAM, CXL, persistent memory as memory), use it, and show how much of a server's
+/// memory is in use
 ///
 /// Without a sub-command: the nodes, and what the kernel moves between them.
 #[derive(Args)]
@@ -31,13 +32,13 @@ pub struct Tier {
 
 #[derive(Subcommand)]
 enum What {
-    /// Measure how much of a server's memory is touched within 1, 2, 5 … seconds: how much memory would do
+    /// Measure how much of a server's memory is touched within 1, 2, 5 … seconds: how much memory would be enough
     Hot(Hot),
     /// Show on which nodes a server's memory is
     Where(Ask),
-    /// Have the kernel move pages between kinds of memory: prints the plan, and does it with --yes
+    /// Have the kernel move pages between kinds of memory: prints the plan, and carries it out with --yes
     Setup(Setup),
-    /// Take back what setup did
+    /// Undo what setup did
     Undo(Setup),
     /// Start a server on the right nodes
     Run(Run),
@@ -47,7 +48,7 @@ enum What {
 struct Hot {
     /// The server: its data directory, or a process
     server: String,
-    /// For how long: the longest window
+    /// How long to measure: the longest window
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// JSON instead of text
@@ -72,7 +73,7 @@ struct Setup {
 
 #[derive(Args)]
 struct Run {
-    /// Where its memory is to be
+    /// Where its memory should be
     #[arg(long, value_enum, default_value = "tiered")]
     policy: Where,
     /// The command, and its arguments
@@ -82,13 +83,14 @@ struct Run {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Where {
-    /// Fast memory first; what is not in use goes to slower memory, what is comes back (the kernel's part: setup)
+    /// Fast memory first; pages that are not in use go to slower memory, and come back when used (the kernel's part:
+    /// setup)
     Tiered,
     /// Fast memory only
     Fast,
     /// Slower memory as long as there is any
     Large,
-    /// Page after page over all nodes
+    /// Pages in turn over all nodes
     Spread,
 }
 

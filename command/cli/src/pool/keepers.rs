@@ -7,11 +7,11 @@ use seawall_daemon::kept::{self, KeptError, Mode};
 
 use crate::commands::keeper::Security;
 
-/// Who is to keep a log.
+/// The keepers of a log.
 #[derive(clap::Args)]
 pub struct Keepers {
-    /// In memory, with copies that keepers on other hosts keep (`seawall keeper serve`): HOST:PORT, several times. The pool's
-    /// file says who they are
+    /// Keep the log in memory, with copies on other hosts, in keepers (`seawall keeper serve`): HOST:PORT, several
+    /// times. The pool's file records them
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -19,11 +19,12 @@ pub struct Keepers {
         conflicts_with_all = ["emulated", "spill", "block"]
     )]
     keeper: Vec<String>,
-    /// With --keeper: how many of them confirm a commit before it is acknowledged; without it more than half
+    /// With --keeper: how many keepers must confirm a commit before it is acknowledged; without it more than half
     #[arg(long, requires = "keeper")]
     acks: Option<usize>,
-    /// With --keeper: what commits do while too few are reached. protection: wait, and fail after 30 seconds. availability:
-    /// after five seconds they are made durable on this host's own disk, until enough are reached again
+    /// With --keeper: what commits do while too few keepers can be reached. protection: they wait, and fail after 30
+    /// seconds. availability: after five seconds they are made durable on this host's own disk, until enough keepers
+    /// can be reached again
     #[arg(long, requires = "keeper", value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     #[command(flatten)]

@@ -51,36 +51,36 @@ pub struct Run {
     wanted: pool::Wanted,
     #[command(flatten)]
     cache: cache::WantedCache,
-    /// What the data is; without it found by COMMAND's name
+    /// The kind of database; found by COMMAND's name if not given
     #[arg(long, value_parser = database::presets())]
     preset: Option<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
     policy: String,
-    /// The database's directory (PGDATA, a directory of SQLite databases, ...); without it found in COMMAND
+    /// The database's directory (PGDATA, a directory of SQLite databases, ...); found in COMMAND if not given
     #[arg(long)]
     data: Vec<PathBuf>,
     /// Run everything as this user (needs root)
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Say only what must not be missed
+    /// Show only important messages
     #[arg(long, short)]
     quiet: bool,
-    /// Keep the daemon when the last client has gone; `seawall stop` ends it
+    /// Keep the daemon running when the last client has gone; `seawall stop` ends it
     #[arg(long)]
     keep: bool,
     /// Do not recover the log when this machine starts after a crash, only when the database is started with Seawall
     #[arg(long)]
     no_boot: bool,
-    /// Accept that nothing keeps a program from old files after a power cut, before `seawall recover` has run: for a directory
-    /// of the preset any on a machine that recovers no logs when it starts
+    /// Accept that after a power cut, before `seawall recover` has run, nothing keeps a program from using old files:
+    /// for a directory of the preset any on a machine that recovers no logs when it starts
     #[arg(long)]
     unguarded: bool,
-    /// Keep checkpoints so near that a crash costs no more than this from the start of the server to its first transaction,
-    /// for example 1s (PostgreSQL, MariaDB)
+    /// Take checkpoints often enough that after a crash the time from the start of the server to its first transaction
+    /// is no longer than this, for example 1s (PostgreSQL, MariaDB)
     #[arg(long, value_name = "TIME", value_parser = recovery::time)]
     recovery: Option<Duration>,
-    /// Reap orphans and hand on every signal, as the first process of a container does anyway
+    /// Reap orphans and forward every signal, as the first process of a container does anyway
     #[arg(long)]
     init: bool,
     /// The command and its arguments
@@ -99,11 +99,8 @@ pub fn run(how: &Run) -> ExitCode {
 fn prepare(how: &Run) -> Result<supervise::Session> {
     // Made while we have the rights for it.
     let watch = how.user.as_ref().and_then(|_| seawall_daemon::privileged_watch());
-    let environment = match &how.user {
-        Some(name) => user::become_named(name)?,
-        None => user::Environment::default(),
-    };
-    let init = init::Init::begin(how.init)?;
+    // Everything is looked for as that user, who may not be allowed to make a log beside the data: root does that.
+    let standing_in = how.user.as_deref().map(user::StandIn::named).transpose()?.flatten();
     let program = Program::find(&how.command)?;
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let found = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
@@ -128,6 +125,12 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
         unguarded::check(&pool, &roots, !how.no_boot, how.unguarded)?;
         (preload, pool)
     };
+    drop(standing_in);
+    let environment = match &how.user {
+        Some(name) => user::become_named(name)?,
+        None => user::Environment::default(),
+    };
+    let init = init::Init::begin(how.init)?;
     if !found.inner.is_behind {
         program.warn();
     }

@@ -60,6 +60,9 @@ mod tests {
         for (section, _) in keys::SECTIONS {
             assert!(now.contains(&format!("{BEGIN}{section}{CLOSE}")), "{section} has no table");
         }
-        assert!(current(&now).expect("a page") == now, "docs/measure/BENCHMARKS.md is not current: run `make docs`");
+        assert!(
+            current(&now).expect("a page") == now,
+            "docs/measure/BENCHMARKS.md is not current: run `make docs`"
+        );
     }
 }

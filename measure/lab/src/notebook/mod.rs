@@ -6,6 +6,7 @@
 mod answer;
 mod document;
 mod equal;
+mod gains;
 pub mod judge;
 mod results;
 mod section;
@@ -44,6 +45,11 @@ pub fn report(options: &ReportOptions) -> Result<()> {
         }
         fs::write(path, from_here(text)).with_context(|| format!("write {}", path.display()))?;
         outln!("{}", path.display());
+    }
+    if let Some(page) = &options.readme {
+        let now = fs::read_to_string(page).with_context(|| format!("read {}", page.display()))?;
+        fs::write(page, gains::rewrite(&now, &all)?).with_context(|| format!("write {}", page.display()))?;
+        outln!("{}", page.display());
     }
     Ok(())
 }

@@ -47,21 +47,25 @@ impl Database for Etcd {
     }
 }
 
+// Holds: K1
 #[test]
 fn etcd_is_killed() {
     super::the_database_is_killed::<Etcd>();
 }
 
+// Holds: K5
 #[test]
 fn etcd_loses_its_mount() {
     super::the_mounts_process_is_killed::<Etcd>();
 }
 
+// Holds: K2
 #[test]
 fn etcd_outlives_the_daemon() {
     super::the_daemon_is_killed_then_the_database::<Etcd>();
 }
 
+// Holds: K6
 #[test]
 fn etcd_and_everything_killed_at_once_then_replayed() {
     super::everything_is_killed_at_once_then_replayed::<Etcd>();

@@ -58,21 +58,25 @@ impl Database for Mariadb {
     }
 }
 
+// Holds: K1
 #[test]
 fn mariadb_is_killed() {
     super::the_database_is_killed::<Mariadb>();
 }
 
+// Holds: K5
 #[test]
 fn mariadb_loses_its_mount() {
     super::the_mounts_process_is_killed::<Mariadb>();
 }
 
+// Holds: K2
 #[test]
 fn mariadb_outlives_the_daemon() {
     super::the_daemon_is_killed_then_the_database::<Mariadb>();
 }
 
+// Holds: K6
 #[test]
 fn mariadb_and_everything_killed_at_once_then_replayed() {
     super::everything_is_killed_at_once_then_replayed::<Mariadb>();

@@ -66,6 +66,7 @@ impl Database for Postgres {
     }
 }
 
+// Holds: K1
 #[test]
 fn postgres_is_killed() {
     super::the_database_is_killed::<Postgres>();
@@ -81,16 +82,19 @@ fn postgres_outlives_the_daemon_with_a_block_cache() {
     super::the_daemon_is_killed_then_the_database_at::<Postgres>(&super::Place::cached());
 }
 
+// Holds: K5
 #[test]
 fn postgres_loses_its_mount() {
     super::the_mounts_process_is_killed::<Postgres>();
 }
 
+// Holds: K2
 #[test]
 fn postgres_outlives_the_daemon() {
     super::the_daemon_is_killed_then_the_database::<Postgres>();
 }
 
+// Holds: K6
 #[test]
 fn postgres_and_everything_killed_at_once_then_replayed() {
     super::everything_is_killed_at_once_then_replayed::<Postgres>();

@@ -52,41 +52,49 @@ impl<const WAL: bool> Database for Sqlite<WAL> {
 type Wal = Sqlite<true>;
 type Delete = Sqlite<false>;
 
+// Holds: K1
 #[test]
 fn sqlite_in_mode_wal_is_killed() {
     super::the_database_is_killed::<Wal>();
 }
 
+// Holds: K5
 #[test]
 fn sqlite_in_mode_wal_loses_its_mount() {
     super::the_mounts_process_is_killed::<Wal>();
 }
 
+// Holds: K2
 #[test]
 fn sqlite_in_mode_wal_outlives_the_daemon() {
     super::the_daemon_is_killed_then_the_database::<Wal>();
 }
 
+// Holds: K6
 #[test]
 fn sqlite_in_mode_wal_and_everything_killed_at_once_then_replayed() {
     super::everything_is_killed_at_once_then_replayed::<Wal>();
 }
 
+// Holds: K1
 #[test]
 fn sqlite_in_mode_delete_is_killed() {
     super::the_database_is_killed::<Delete>();
 }
 
+// Holds: K5
 #[test]
 fn sqlite_in_mode_delete_loses_its_mount() {
     super::the_mounts_process_is_killed::<Delete>();
 }
 
+// Holds: K2
 #[test]
 fn sqlite_in_mode_delete_outlives_the_daemon() {
     super::the_daemon_is_killed_then_the_database::<Delete>();
 }
 
+// Holds: K6
 #[test]
 fn sqlite_in_mode_delete_and_everything_killed_at_once_then_replayed() {
     super::everything_is_killed_at_once_then_replayed::<Delete>();

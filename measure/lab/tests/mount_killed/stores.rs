@@ -49,21 +49,25 @@ impl Database for Rocksdb {
     }
 }
 
+// Holds: K1
 #[test]
 fn rocksdb_is_killed() {
     super::the_database_is_killed::<Rocksdb>();
 }
 
+// Holds: K5
 #[test]
 fn rocksdb_loses_its_mount() {
     super::the_mounts_process_is_killed::<Rocksdb>();
 }
 
+// Holds: K2
 #[test]
 fn rocksdb_outlives_the_daemon() {
     super::the_daemon_is_killed_then_the_database::<Rocksdb>();
 }
 
+// Holds: K6
 #[test]
 fn rocksdb_and_everything_killed_at_once_then_replayed() {
     super::everything_is_killed_at_once_then_replayed::<Rocksdb>();

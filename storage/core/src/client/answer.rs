@@ -5,32 +5,32 @@ use seawall_wire::message::{MAGIC, Reply, Status};
 
 use crate::FileRef;
 
-/// What an answer says. One of another version says nothing else than that.
+/// The status of an answer. An answer of another protocol version has no other meaning than that.
 pub(super) fn status(reply: &Reply) -> Status {
     if reply.magic == MAGIC { Status::from_u32(reply.status) } else { Status::BadVersion }
 }
 
-/// What became of a file that was to be managed.
+/// The outcome of a request to manage a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registered {
-    /// It is.
+    /// The file is managed.
     File(FileRef),
-    /// It is not to be, for what it is or where it lies.
+    /// The file must not be managed, because of its kind or its place.
     Bypass,
-    /// Not now: its database is frozen, or the daemon stands still and its watchdog says so.
+    /// Not now: its database is frozen, or the daemon stands still and its watchdog answered.
     Later,
-    /// Not now, and it is not to be changed either: a copy is taken.
+    /// Not now, and the file must not be changed either: a copy is being taken.
     Suspended,
-    /// It cannot be: the daemon's log says why.
+    /// The file cannot be managed: the daemon's log says why.
     Refused,
-    /// The daemon does not serve this process, or makes no sense of it.
+    /// The daemon does not serve this process, or cannot make sense of it.
     Unserved,
     /// There was no answer.
     NoAnswer,
 }
 
 impl Registered {
-    /// By the answer.
+    /// Reads the answer.
     pub(super) fn of(reply: &Reply) -> Self {
         match status(reply) {
             Status::Ok => Self::File(FileRef { slot: reply.slot, generation: reply.generation }),
@@ -44,7 +44,7 @@ impl Registered {
         }
     }
 
-    /// A file whose slot is another one's by now is as good as refused.
+    /// A file whose slot belongs to another file by now counts as refused.
     pub(super) fn if_known(self, is_known: impl FnOnce(FileRef) -> bool) -> Self {
         match self {
             Self::File(file) if !is_known(file) => Self::Refused,
@@ -52,11 +52,11 @@ impl Registered {
         }
     }
 
-    /// What the front does. By a front that asks, the preset wants the file; `is_atomic`: no page of it may tear.
+    /// What the front does. If a front asks, the preset wants the file; `is_atomic`: no page of it may tear.
     pub fn course(self, is_atomic: bool) -> Course {
         match self {
             Self::File(file) => Course::Log(file),
-            // Its preset says that it must be: the daemon is not believed for good.
+            // Its preset says that it must be managed: the daemon's refusal is not taken as final.
             Self::Bypass if is_atomic => Course::AskAgain,
             Self::Bypass => Course::Leave,
             Self::Refused | Self::Unserved => Course::AskAgain,
@@ -65,7 +65,7 @@ impl Registered {
         }
     }
 
-    /// What is to be said of a file whose pages must not tear.
+    /// The message about a file whose pages must not tear.
     pub fn torn(self) -> Option<&'static str> {
         match self {
             Self::File(_) => None,
@@ -97,19 +97,20 @@ impl Registered {
 pub enum Course {
     /// Every change goes through the log.
     Log(FileRef),
-    /// It is left to the kernel, as long as its name and its descriptor are what they are.
+    /// The file is left to the kernel, as long as its name and its descriptor stay the same.
     Leave,
-    /// It is left to the kernel now. Its next fsyncs ask again, [`ASK_AGAIN`](crate::policy::ASK_AGAIN) times in all.
+    /// The file is left to the kernel now. Its next fsyncs ask again, [`ASK_AGAIN`](crate::policy::ASK_AGAIN) times in
+    /// all.
     AskAgain,
-    /// It is left to the kernel now, and that is not remembered: its next change or sync asks again.
+    /// The file is left to the kernel now, and that is not remembered: its next change or sync asks again.
     AskNext,
-    /// The same, because nobody answered. Somebody else may get an answer while this change is under way.
+    /// The same, because nobody answered. Another thread may get an answer while this change is under way.
     Unanswered,
 }
 
 impl Course {
-    /// True if a directory that was asked for is not asked for again: its names cannot be in the log. A daemon that is frozen,
-    /// stands still or is away says nothing about that.
+    /// True if the front does not ask again for this directory: its names cannot be in the log. A daemon that is
+    /// frozen, stands still or is away decides nothing about that.
     pub fn refuses_directory(self) -> bool {
         match self {
             Self::Leave | Self::AskAgain => true,
@@ -118,24 +119,24 @@ impl Course {
     }
 }
 
-/// What became of a file that was to be served from the block cache.
+/// The outcome of a request to serve a file from the block cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entered {
-    /// It is, in this slot, by this tenant of it.
+    /// The cache serves it, in this slot, for this tenant of the slot.
     File {
         /// The slot.
         slot: u32,
         /// Which of its tenants.
         tenant: u16,
     },
-    /// It is not to be.
+    /// The cache must not serve it.
     Never,
-    /// It cannot be now.
+    /// The cache cannot serve it now.
     NotNow,
 }
 
 impl Entered {
-    /// By the answer.
+    /// Reads the answer.
     pub(super) fn of(reply: &Reply) -> Self {
         match status(reply) {
             Status::Ok => Self::File { slot: reply.slot, tenant: reply.generation as u16 },
@@ -151,19 +152,19 @@ impl Entered {
     }
 }
 
-/// What became of a real sync by the daemon.
+/// The outcome of a real sync by the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Synced {
-    /// It is on the disk.
+    /// The file is on the disk.
     Done,
     /// The disk refused it.
     Failed,
-    /// It was not tried.
+    /// The daemon did not try.
     Not,
 }
 
 impl Synced {
-    /// By the answer.
+    /// Reads the answer.
     pub(super) fn of(reply: &Reply) -> Self {
         match status(reply) {
             Status::Ok => Self::Done,
@@ -180,12 +181,13 @@ impl Synced {
     }
 }
 
-/// Of what is done, or not: nothing of it is retried.
+/// True if the daemon did what it was asked. If it did not, nothing is retried.
 pub(super) fn is_done(reply: &Reply) -> bool {
     status(reply) == Status::Ok
 }
 
-/// Whether the daemon knows now that this process goes without. One that serves it in no case never thought otherwise.
+/// True if the daemon now knows that this process does not use the log. A daemon that refuses to serve it never assumed
+/// otherwise.
 pub(super) fn is_heard(reply: &Reply) -> bool {
     match status(reply) {
         Status::Ok | Status::BadVersion | Status::Denied => true,
@@ -215,7 +217,7 @@ pub(super) fn hardened(reply: &Reply) -> Result<(), Errno> {
     }
 }
 
-/// Whether who answered a ping is the daemon, or its watchdog, which says that it stands still.
+/// Tells the daemon's answer to a ping from its watchdog's, which says that the daemon stands still.
 pub(super) fn stands(reply: &Reply) -> Result<(), Errno> {
     match status(reply) {
         Status::Refused => Err(Errno::AGAIN),

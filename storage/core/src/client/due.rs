@@ -1,11 +1,11 @@
-//! Whether the daemon is to be asked for a file that its preset may want.
+//! Whether to ask the daemon for a file that its preset may want.
 //!
-//! A front remembers one number for each candidate. It counts, as the preset wants it, either the fsyncs that come before
-//! the first question, or the questions that were answered with no.
+//! A front remembers one number for each candidate. Depending on the preset, it counts either the fsyncs before the
+//! first question, or the questions that were refused.
 
 use crate::policy::{ASK_AGAIN, Manage};
 
-/// The first sync of a file says nothing: it may be its last.
+/// The first sync of a file proves nothing: it may be its last.
 const SYNCED_AGAIN: u8 = 2;
 
 /// What a file is about to be used for.
@@ -15,28 +15,28 @@ pub enum Use {
     Change,
     /// An fsync.
     Sync,
-    /// An opening for writes of which each is a sync.
+    /// Opening the file for writes each of which is a sync.
     SyncedWrites,
 }
 
-/// Whether the daemon is to be asked.
+/// Whether to ask the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// It is, now.
+    /// Ask it now.
     pub is_now: bool,
     /// What the front remembers if the file stays a candidate.
     pub count: u8,
 }
 
 impl Manage {
-    /// Of a file that was counted so often: whether the daemon is to be asked for it.
+    /// Decides, for a file with this count, whether to ask the daemon for it.
     pub fn due(self, at: Use, count: u8, is_sqlite: impl FnOnce() -> bool) -> Due {
         let counted = if at == Use::Sync { count.saturating_add(1).min(ASK_AGAIN) } else { count };
         match self {
             Self::Bypass => Due { is_now: false, count },
-            // Of one that was refused before, only a sync is counted, and asks: by then there may be room.
+            // For a file that was refused before, only a sync counts and asks again: by then there may be room.
             Self::Now => Due { is_now: counted < ASK_AGAIN, count: counted },
-            // Not under this name. Under its next one it may be, and is counted from then on.
+            // Not under this name. It may be under its next one, and is counted from then on.
             Self::AfterSyncs(n) if n >= ASK_AGAIN => Due { is_now: false, count },
             Self::AfterSyncs(n) => Due { is_now: (n..ASK_AGAIN).contains(&counted), count: counted },
             Self::IfSqlite if at == Use::Sync && counted < ASK_AGAIN && is_sqlite() => {
@@ -50,7 +50,7 @@ impl Manage {
         }
     }
 
-    /// What is remembered of a candidate that nobody has open any more: what was refused is asked for again.
+    /// What is remembered of a candidate that nobody has open any more: a file that was refused is asked for again.
     pub fn reopened(self, count: u8) -> u8 {
         if self == Self::Again { count.min(SYNCED_AGAIN - 1) } else { 0 }
     }

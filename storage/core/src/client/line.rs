@@ -1,28 +1,28 @@
-//! What a process knows of its daemon: whether it stands still, and whether it was asked in vain a moment ago.
+//! What a process knows of its daemon: whether it stands still, and whether it failed to answer a moment ago.
 //!
-//! Lock-free: whoever asks may be a signal handler.
+//! Lock-free: a signal handler may ask.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Between two questions to a daemon that does not answer.
+/// The pause between two questions to a daemon that does not answer.
 const PAUSE_NS: u64 = 1_000_000_000;
 
 /// What is known.
 pub struct Line {
     /// No request is made before this moment, or 0: a hung daemon costs one timeout a second.
     not_before: AtomicU64,
-    /// 0 if the daemon speaks. Of one that stands still: when it is pinged again.
+    /// 0 if the daemon speaks; otherwise when to ping it again.
     silent_until: AtomicU64,
 }
 
-/// How the daemon is known to be.
+/// What is known about the daemon's ability to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
     /// Nothing else is known.
     Speaks,
     /// It stands still: it is not asked.
     Silent,
-    /// It stood still. This thread finds out whether it does now.
+    /// It stood still. This thread finds out whether it still does.
     Probe,
 }
 
@@ -39,13 +39,13 @@ impl Line {
 
     /// Notes that the daemon did not answer.
     pub fn unanswered(&self, now_ns: u64) {
-        // Who did not ask puts the next question off for nobody: there may be more of these all the time.
+        // A thread that did not ask must not put the next question off: such threads may keep coming.
         if self.may_ask(|| now_ns) {
             self.not_before.store(now_ns + PAUSE_NS, Relaxed);
         }
     }
 
-    /// Whether the daemon is to be asked anything.
+    /// Whether to ask the daemon anything.
     pub fn hearing(&self, now_ns: u64) -> Hearing {
         let until = self.silent_until.load(Relaxed);
         if until == 0 {

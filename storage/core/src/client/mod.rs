@@ -1,16 +1,16 @@
-//! What every front asks the daemon, what each answer means, and what is done without one. So the fronts cannot
-//! disagree: which files go to the log, and what happens to those that do not, is decided here.
+//! What every front asks the daemon, what each answer means, and what a front does without one. Which files go to the
+//! log, and what happens to the others, is decided here, so that the fronts cannot disagree.
 //!
 //! Input: a [`Transport`], by which the front brings one message to the daemon and one back. Output: a [`Course`] for a
-//! file, or what else was asked for.
+//! file, or the answer to another request.
 //!
 //! | the daemon | how that is known | what the process does |
 //! |---|---|---|
 //! | is away | nobody listens | asks again later; what must not go around the log waits for the next one |
 //! | is at work | it answers a [ping](Kind::Ping) | waits for the answer |
-//! | stands still (SIGSTOP, a debugger, a frozen cgroup) | it answers nothing, a ping neither | waits half a second for the answer and half a second for the ping, once; then it asks nothing but a short ping now and then, and uses the disk |
+//! | stands still (SIGSTOP, a debugger, a frozen cgroup) | it answers nothing, not even a ping | waits half a second for the answer and half a second for the ping, once; then it sends nothing but a short ping now and then, and uses the disk |
 //!
-//! Not handled here: sockets and descriptors (the front's transport), what Hello's answer makes of a process
+//! Not handled here: sockets and descriptors (the front's transport), and what the answer to Hello makes of a process
 //! ([`Engine::join`]).
 
 mod answer;
@@ -34,7 +34,7 @@ use line::{Hearing, Line};
 pub use answer::{Course, Entered, Registered, Synced};
 pub use due::{Due, Use};
 
-/// How messages travel, and what a front has of its own: clocks, and a place for words.
+/// How messages travel, and what each front provides: clocks, and a place for messages to people.
 pub trait Transport {
     /// A connection, for one request.
     type Connection;
@@ -47,10 +47,10 @@ pub trait Transport {
     /// Sleeps.
     fn nap_ns(&self, ns: u64);
 
-    /// Connects, and sends a request. Each step ends after so many microseconds, less than a second.
+    /// Connects, and sends a request. Each step may take this many microseconds, less than a second.
     ///
     /// # Errors
-    /// AGAIN if as many wait for the daemon already as can; others if there is none.
+    /// AGAIN if the daemon's queue is full; other errors if there is no daemon.
     fn send(
         &self,
         parts: [&[u8]; 2],
@@ -61,13 +61,14 @@ pub trait Transport {
     /// Receives the answer.
     ///
     /// # Errors
-    /// AGAIN if there is none after the connection's limit, CONNRESET if the daemon hung up, PROTO if it is no answer.
+    /// AGAIN if none comes within the connection's limit, CONNRESET if the daemon hung up, PROTO if it is not an
+    /// answer.
     fn receive(&self, connection: &Self::Connection) -> Result<Received<Self::Descriptors>, Errno>;
 
-    /// Says something to whoever runs the database.
+    /// Shows a message to the person who runs the database.
     fn say(&self, what: &'static str);
 
-    /// The daemon does not serve this process's user. Called whenever that is met.
+    /// The daemon does not serve this process's user. Called every time a request finds that out.
     fn not_served(&self);
 }
 
@@ -75,23 +76,23 @@ pub trait Transport {
 pub struct Received<D> {
     /// The fixed part.
     pub reply: Reply,
-    /// What came along, in its order.
+    /// The descriptors that came with it, in their order.
     pub descriptors: D,
 }
 
-/// Until a daemon that has not answered is pinged, and until it has not answered that: a second in all.
+/// How long to wait for an answer before a ping, and for the answer to that ping: a second in all.
 const PATIENCE_US: u32 = 500_000;
-/// How long one that stands still is given, once a second: an answer takes less than a tenth of that.
+/// How long a daemon that stands still gets to answer the ping, once a second: an answer takes less than a tenth of
+/// that.
 const PROBE_US: u32 = 5_000;
-/// How long a file that is suspended is asked for again, and how often.
+/// How long and how often to ask again for a file that is suspended.
 const SUSPENDED_NS: u64 = SUSPENDED_AT_MOST.as_nanos() as u64;
 const SUSPENDED_PAUSE_NS: u64 = 50_000_000;
-/// How often a daemon that does not answer is asked once more to make the log durable, and after what time: five
-/// seconds in all.
+/// How often and how soon to ask a daemon that does not answer once more to make the log durable: five seconds in all.
 const HARDEN_TRIES: u32 = 50;
 const HARDEN_PAUSE_NS: u64 = 100_000_000;
 
-/// How long the answer of a daemon may take that is there.
+/// How long the answer of a running daemon may take.
 const fn limit_ns(kind: Kind) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match kind {
@@ -107,12 +108,12 @@ pub struct Client<T> {
     transport: T,
     line: Line,
     patience: Patience,
-    /// This process has said that a data file is outside the log.
+    /// This process has reported that a data file is outside the log.
     told: AtomicBool,
 }
 
 impl<T: Transport> Client<T> {
-    /// Of a process that never asked.
+    /// The client of a process that has not asked anything yet.
     pub const fn new(transport: T) -> Self {
         Self { transport, line: Line::new(), patience: Patience::new(), told: AtomicBool::new(false) }
     }
@@ -127,16 +128,16 @@ impl<T: Transport> Client<T> {
         self.line.may_ask(|| self.transport.now_ns())
     }
 
-    /// Attaches: the answer is for [`Engine::join`].
+    /// Attaches. The answer is for [`Engine::join`].
     ///
     /// # Errors
-    /// As [`Transport::send`] and [`Transport::receive`]. It is not asked again for a second.
+    /// As for [`Transport::send`] and [`Transport::receive`]. Nothing is asked again for a second.
     pub fn hello(&self) -> Result<Received<T::Descriptors>, Errno> {
         self.ask(Kind::Hello, &[], None).inspect_err(|_| self.unanswered())
     }
 
-    /// This process was greeted, and is believed to log its writes and to announce them: the daemon is told that it will
-    /// not. False: it has not heard.
+    /// Tells the daemon that this process, which it greeted and believes to log its writes and to announce them, will
+    /// not do so. False: the daemon has not got the message.
     #[must_use]
     pub fn goes_without(&self) -> bool {
         let answer = self.ask(Kind::GoWithout, &[], None);
@@ -147,8 +148,8 @@ impl<T: Transport> Client<T> {
         is_heard
     }
 
-    /// Asks that the file behind `fd` be managed. What must not go around the log (`is_atomic`) waits for a daemon that is
-    /// away, and for the end of a freeze; where it goes around the log all the same, that is said.
+    /// Asks the daemon to manage the file behind `fd`. A file that must not go around the log (`is_atomic`) waits for a
+    /// daemon that is away, and for the end of a freeze; if it goes around the log all the same, a message says so.
     pub fn register(&self, engine: &Engine, fd: BorrowedFd<'_>, is_atomic: bool) -> Course {
         let mut registered = self.ask_to_register(engine, fd, is_atomic);
         let begin = self.transport.now_ns();
@@ -173,7 +174,7 @@ impl<T: Transport> Client<T> {
         answer.map_or(Registered::NoAnswer, |answer| Registered::of(&answer.reply))
     }
 
-    /// Says that pages of a data file can tear; once, whichever of a database's processes finds it first.
+    /// Reports that pages of a data file can tear: once, from whichever of a database's processes finds it first.
     #[cold]
     pub fn tell_torn(&self, engine: &Engine, why: &'static str) {
         let is_first = || engine.shm().header().told_torn().swap(1, Relaxed) == 0;
@@ -182,8 +183,8 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Asks that the file behind `fd` be served from the block cache. With the answer comes what the cache's blocks are
-    /// read by, if they lie on a disk.
+    /// Asks the daemon to serve the file behind `fd` from the block cache. The answer brings the descriptors by which
+    /// the cache's blocks are read, if they lie on a disk.
     pub fn enter(&self, fd: BorrowedFd<'_>) -> (Entered, Option<T::Descriptors>) {
         match self.ask_now(Kind::Enter, &[], Some(fd)) {
             Some(answer) => (Entered::of(&answer.reply), Some(answer.descriptors)),
@@ -191,15 +192,15 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Asks the daemon to register what a database's new links lead to. False if something is not.
+    /// Asks the daemon to register the targets of a database's new links. False if one of them is not registered.
     #[must_use]
     pub fn look_for_roots(&self, engine: &Engine) -> bool {
         let answer = self.ask_now_or(Kind::LookForRoots, None, Some(engine));
         answer.is_some_and(|answer| answer::is_done(&answer.reply))
     }
 
-    /// Has the guard of a managed file raised at the name that it is about to get, in `directory`. Without an answer it is
-    /// raised when the next daemon finds the file there.
+    /// Has the daemon raise the guard of a managed file at the name that it is about to get, in `directory`. Without an
+    /// answer the guard is raised when the next daemon finds the file there.
     pub fn renaming(&self, file: FileRef, directory: BorrowedFd<'_>, name: &[u8]) {
         let mut body = [0u8; 8 + NAME_MAX];
         body[..8].copy_from_slice(&words(file));
@@ -208,39 +209,40 @@ impl<T: Transport> Client<T> {
         self.ask_now(Kind::Rename, &body[..8 + name.len()], Some(directory));
     }
 
-    /// Has guards in a directory lowered that protect nothing any more. False: nothing was done.
+    /// Has the daemon lower guards in a directory that no longer protect anything. False: nothing was done.
     #[must_use]
     pub fn lower_left(&self, directory: BorrowedFd<'_>) -> bool {
         let answer = self.ask_now(Kind::LowerLeft, &[], Some(directory));
         answer.is_some_and(|answer| answer::is_done(&answer.reply))
     }
 
-    /// Has everything durable that is below a directory. False: the caller has to call syncfs(2).
+    /// Has the daemon make everything below a directory durable. False: the caller has to call syncfs(2).
     #[must_use]
     pub fn sync_tree(&self, directory: BorrowedFd<'_>) -> bool {
         let answer = self.ask_now(Kind::SyncTree, &[], Some(directory));
         answer.is_some_and(|answer| answer::is_done(&answer.reply))
     }
 
-    /// Gives a managed file up, because another machine is about to write it. False: it stays in the log, and its guard up.
+    /// Gives up a managed file, because another machine is about to write it. False: it stays in the log, and its guard
+    /// stays up.
     #[must_use]
     pub fn let_go(&self, file: FileRef) -> bool {
         let answer = self.ask(Kind::LetGo, &words(file), None);
         answer.is_ok_and(|answer| answer::is_done(&answer.reply))
     }
 
-    /// A real fdatasync of a managed file by the daemon.
+    /// Has the daemon make a real fdatasync of a managed file.
     #[must_use]
     pub fn sync_file(&self, file: FileRef) -> Synced {
         let answer = self.ask_now(Kind::SyncFile, &words(file), None);
         answer.map_or(Synced::Not, |answer| Synced::of(&answer.reply))
     }
 
-    /// Has the daemon make durable what is in the log, or retire a file's records: this process cannot write the journal.
-    /// It gets the journal's descriptors with the answer, whatever that says.
+    /// Has the daemon make the log durable, or retire a file's records: this process cannot write the journal. The
+    /// answer, whatever it says, brings the journal's descriptors.
     ///
     /// # Errors
-    /// NOSPC if the journal is full, else IO: nothing is durable.
+    /// NOSPC if the journal is full, otherwise IO: nothing is durable.
     pub fn harden(&self, retire: Option<Retire>, keep: impl Fn(T::Descriptors, &Reply)) -> Result<(), Errno> {
         let body = retire.as_ref().map_or(&[][..], IntoBytes::as_bytes);
         let mut answer = self.ask(Kind::Harden, body, None);
@@ -272,7 +274,7 @@ impl<T: Transport> Client<T> {
         if self.may_ask() { self.ask(kind, body, fd).ok() } else { None }
     }
 
-    /// The same. With an engine: waits for the next daemon.
+    /// The same. With an engine, waits for the next daemon.
     fn ask_now_or(
         &self,
         kind: Kind,
@@ -280,7 +282,7 @@ impl<T: Transport> Client<T> {
         insist: Option<&Engine>,
     ) -> Option<Received<T::Descriptors>> {
         self.ask_now(kind, &[], fd).or_else(|| {
-            // One that stands still is replaced by none.
+            // A daemon that stands still is not replaced.
             let engine = insist.filter(|_| !self.line.is_silent())?;
             let nap = |ns| self.transport.nap_ns(ns);
             self.patience.insist(engine, || self.transport.now_ns(), nap, || self.ask(kind, &[], fd).ok())
@@ -296,7 +298,7 @@ impl<T: Transport> Client<T> {
     ) -> Result<Received<T::Descriptors>, Errno> {
         let patience_us = match (self.line.hearing(self.transport.now_ns()), kind) {
             (Hearing::Speaks, _) => PATIENCE_US,
-            // Its watchdog may answer this one; the question is the probe.
+            // Its watchdog may answer this request; the question itself is the probe.
             (_, Kind::Hello) => PROBE_US,
             (Hearing::Silent, _) => return Err(Errno::AGAIN),
             (Hearing::Probe, _) => self.is_there(PROBE_US).map(|()| PATIENCE_US)?,
@@ -328,17 +330,17 @@ impl<T: Transport> Client<T> {
         let request = Request::new(kind, body.len() as u32);
         self.transport.send([request.as_bytes(), body], fd, limit_us).inspect_err(|error| match *error {
             Errno::ACCESS | Errno::PERM => self.transport.not_served(),
-            // As many wait for it already as can.
+            // The daemon's queue is full.
             Errno::AGAIN => self.line.heard(false, self.transport.now_ns()),
             _ => {}
         })
     }
 
-    /// Asks a daemon that has not answered whether it is there at all. It is if it answers anything; its watchdog says that it
-    /// is not.
+    /// Asks a daemon that has not answered whether it is there at all. Any answer shows that it is, except its
+    /// watchdog's, which says that it stands still.
     ///
     /// # Errors
-    /// AGAIN if it stands still, which is remembered; others if it is gone.
+    /// AGAIN if it stands still, which is remembered; other errors if it is gone.
     #[cold]
     fn is_there(&self, limit_us: u32) -> Result<(), Errno> {
         let answered = self

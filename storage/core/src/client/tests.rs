@@ -1,4 +1,4 @@
-//! A daemon that answers what it is told to, and a clock that nobody waits for.
+//! A daemon that answers as the test tells it to, and a clock that nobody waits for.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
@@ -30,12 +30,13 @@ fn reply(status: Status) -> Reply {
     Reply { slot: FILE.slot, generation: FILE.generation, ..Reply::new(status) }
 }
 
-/// A row: what a front does under `tail` and under `atomic`, and whether the latter is said.
+/// A row: what a front does under `tail` and under `atomic`, and whether the latter prints a message.
 fn courses(registered: Registered) -> (Course, Course, bool) {
     (registered.course(false), registered.course(true), registered.torn().is_some())
 }
 
-/// What each answer to a registration leads to. Under `atomic` nothing but the log goes without a word, and none is final.
+/// What each answer to a registration leads to. Under `atomic` only the log needs no message, and no answer is final.
+// Holds: internals/SEMANTICS#policy-atomic
 #[test]
 fn every_answer_to_a_registration_has_its_course() {
     use Course::{AskAgain, AskNext, Leave, Log, Unanswered};
@@ -94,7 +95,7 @@ fn every_other_answer_has_its_meaning() {
     }
 }
 
-/// The fsyncs of `syncs` that ask, all of them refused, from a first one on.
+/// Which of `syncs` fsyncs ask, if all of them are refused, starting with a first one.
 fn asks(manage: Manage, syncs: u8, is_sqlite: bool) -> Vec<u8> {
     let mut count = 0;
     let sync = |n: &u8| {
@@ -157,7 +158,7 @@ impl Front {
         Client::new(Self { now_ns: Cell::new(1), asked: RefCell::default(), does: RefCell::new(does) })
     }
 
-    /// What was asked since this was asked last.
+    /// The requests since the last call of this.
     fn asked(&self) -> Vec<Kind> {
         self.asked.take()
     }
@@ -227,7 +228,7 @@ fn a_daemon_at_work_is_waited_for_and_one_that_stands_still_costs_a_second() {
         .collect();
     assert_eq!(times, [1_000_000_000; 3], "one wait, once");
     assert_eq!(client.transport().asked(), [Kind::SyncFile, Kind::Ping]);
-    // Now and then it is pinged, and by nothing else.
+    // It gets a ping now and then, and nothing else.
     client.transport().nap_ns(2_000_000_000);
     assert_eq!(client.sync_file(FILE), Synced::Not);
     assert_eq!(client.transport().asked(), [Kind::Ping]);

@@ -1,8 +1,8 @@
 //! A file that its database removes and makes again for each transaction: SQLite's rollback journal in the mode `delete`.
 //!
-//! Its removal is a record that it is empty, which to SQLite is the same as none (`unixAccess()`: a file without bytes does
-//! not exist). The file stays where it is, and programs under Seawall are told that it is not there. So neither its new name
-//! nor its new inode costs a sync of the disk.
+//! Its removal becomes a record that it is empty, which to SQLite is the same as not being there (`unixAccess()`: a
+//! file without bytes does not exist). The file stays where it is, and is hidden from programs under Seawall. So
+//! neither its new name nor its new inode costs a sync of the disk.
 //!
 //! ```text
 //!              truncated to nothing in the log, vanish
@@ -12,7 +12,7 @@
 //!                          appear
 //! ```
 //!
-//! After a power cut nothing knows that it was absent: it is there, and empty.
+//! After a power cut nothing remembers that it was absent: it is there, and empty.
 
 use super::attach::Engine;
 use super::enter::Entering;
@@ -20,8 +20,8 @@ use crate::Owner;
 use crate::file::{FileRef, Flag};
 
 impl Engine {
-    /// The file, whose emptiness has just been logged, is absent from now on. `is_empty` is asked with nobody else inside.
-    /// False: it is to be removed from its directory.
+    /// The file, whose emptiness has just been logged, is absent from now on. `is_empty` is called while nobody else is
+    /// inside. False: the file must be removed from its directory.
     pub fn vanish(&self, who: Owner, file: FileRef, is_empty: impl FnOnce() -> bool) -> bool {
         match self.enter(who, file) {
             Entering::Alone(inside) => !inside.inherited() && is_empty() && inside.vanish(),
@@ -29,7 +29,7 @@ impl Engine {
         }
     }
 
-    /// The file is to be made again. False: it is not absent, or not any more.
+    /// The file is made again. False: it is not absent, or no longer.
     pub fn appear(&self, who: Owner, file: FileRef) -> bool {
         match self.enter(who, file) {
             Entering::Alone(inside) => inside.appear(),
@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// True while programs under Seawall are told that it is not there.
+    /// True while it is hidden from programs under Seawall.
     pub fn is_absent(&self, file: FileRef) -> bool {
         self.file(file).is_some_and(|slot| slot.is_of(file) && slot.state().has(Flag::ABSENT))
     }

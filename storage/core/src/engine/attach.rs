@@ -17,7 +17,7 @@ pub enum AttachError {
     Superblock(SuperblockError),
     /// The run-time memory is not this pool's.
     Foreign,
-    /// The pool is the image of what a journal holds, and there is no way to that journal.
+    /// The pool is the image of a journal, and this process has no way to that journal.
     NoJournal,
 }
 
@@ -109,12 +109,12 @@ impl Engine {
         Slot::all(self.shm())
     }
 
-    /// What is said of the file; nothing if it is no longer known.
+    /// The file's state; empty if the file is no longer known.
     pub fn state(&self, file: FileRef) -> State {
         self.file(file).map_or_else(State::default, Slot::state)
     }
 
-    /// Its slot, as long as it is its own.
+    /// The file's slot, as long as it keeps that slot.
     #[inline]
     pub fn file(&self, file: FileRef) -> Option<Slot<'_>> {
         self.slot(file.slot).filter(|slot| slot.is_of(file))

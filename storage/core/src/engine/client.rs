@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use super::attach::Engine;
 
 impl Engine {
-    /// Claims a slot for the process `pid`, which says so at `since_ns` of CLOCK_BOOTTIME. `None`: all are
+    /// Claims a slot for the process `pid`, which gives `since_ns` of CLOCK_BOOTTIME as its start. `None`: all are
     /// taken; the process then passes everything through.
     pub fn claim_client(&self, pid: u32, since_ns: u64) -> Option<u32> {
         let n = self.shm().shape().clients;

@@ -1,4 +1,4 @@
-//! Into a file, if it is still the one that a descriptor remembers.
+//! Entering a file, if it is still the one that a descriptor remembers.
 
 #[cfg(feature = "std")]
 use std::sync::OnceLock;
@@ -7,13 +7,13 @@ use super::attach::Engine;
 use crate::Owner;
 use crate::file::{Entered, FileRef, Inside, Slot};
 
-/// How a file was entered that may be known no longer.
+/// How a file was entered that may no longer be known.
 pub(crate) enum Entering<'a> {
     /// Alone, until it is dropped.
     Alone(Inside<'a>),
     /// This thread is inside already.
     Nested(Slot<'a>),
-    /// The slot is not the file's any more.
+    /// The slot no longer belongs to the file.
     Gone,
 }
 
@@ -25,7 +25,7 @@ impl Engine {
         match self.enter_slot(slot, who) {
             Entered::Nested => Entering::Nested(slot),
             Entered::Alone(inside) if slot.is_of(file) => Entering::Alone(inside),
-            // It lost its slot meanwhile, so nobody has it open any more: the kernel says what a descriptor is.
+            // It lost its slot meanwhile, so nobody has it open any more: the kernel decides about the descriptor.
             Entered::Alone(_) => Entering::Gone,
         }
     }
@@ -36,16 +36,18 @@ impl Engine {
         slot.enter_or(self.shm(), who, &|| self.finisher.finish(slot.number()))
     }
 
-    /// From now on a thread of this process that meets a holder which died in its publish calls `finish` with the file's slot,
-    /// which is to come to [`reap::finish_in`](crate::reap::finish_in): the daemon's threads must not wait for each other.
+    /// From now on, a thread of this process that waits for a holder which died in its publish calls `finish` with the
+    /// file's slot. That call should lead to [`reap::finish_in`](crate::reap::finish_in): the daemon's threads must not
+    /// wait for each other.
     #[cfg(feature = "std")]
     pub fn finishes_by(&self, finish: impl Fn(u32) + Send + Sync + 'static) {
-        // Whoever was first finishes as well.
+        // If there is a finisher already, it does the same.
         let _ = self.finisher.0.set(Box::new(finish));
     }
 }
 
-/// How this process finishes what the dead left half published: the daemon does, and any other one waits for it.
+/// How this process finishes what the dead left half published: the daemon does it; any other process waits for the
+/// daemon.
 #[derive(Default)]
 pub(super) struct Finisher(#[cfg(feature = "std")] OnceLock<Box<dyn Fn(u32) + Send + Sync>>);
 

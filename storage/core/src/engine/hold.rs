@@ -1,7 +1,8 @@
 //! Holds: while a mapping, a stream or io_uring can write a file unseen, the file stays out of the log.
 //!
-//! A hold is an entry that names process and file, so that the daemon can end the holds of the dead. The file's own count
-//! says the same, for a quick look; whoever dies between the two leaves them different, so the daemon counts the entries.
+//! A hold is an entry that names process and file, so that the daemon can end the holds of the dead. The file's own
+//! count says the same, for a quick look. A process that dies between the two steps leaves them different, so the
+//! daemon counts the entries.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
@@ -14,7 +15,7 @@ use crate::Owner;
 use crate::file::{FileRef, Flag};
 
 impl Engine {
-    /// Keeps the file out of the log until [`release`](Self::release)d as often. `retire` is a real
+    /// Keeps the file out of the log until [`release`](Self::release) has been called as often. `retire` is a real
     /// fdatasync of the file.
     pub fn hold(&self, who: Owner, file: FileRef, retire: impl FnOnce() -> Result<(), Errno>) {
         let inside = match self.enter(who, file) {
@@ -49,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// This process's entry for the file: the one it has, or a fresh one.
+    /// This process's entry for the file: the existing one, or a fresh one.
     fn hold_of(&self, who: Owner, file: FileRef) -> Option<Hold<'_>> {
         if let Some(mine) = self.shm().holds().find(|hold| is(hold, who, file)) {
             return Some(mine);
@@ -65,7 +66,7 @@ impl Engine {
     }
 }
 
-/// How many holds a file has, by their entries, without those of these clients. Whoever holds the file's lock knows that
+/// How many holds a file has by their entries, without those of these clients. While the caller holds the file's lock,
 /// nobody else is in the middle of a step.
 #[cfg(feature = "std")]
 pub(crate) fn counted(engine: &Engine, file: FileRef, without: &[u32]) -> u32 {

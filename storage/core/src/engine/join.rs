@@ -1,4 +1,4 @@
-//! How a process becomes a client: what the daemon's answer to Hello makes of it, for every front.
+//! How a process becomes a client: what each front makes of the daemon's answer to Hello.
 //!
 //! Input: the answer, the two descriptors that came with it, and a way to the pool's journal, if the pool has one.
 //! Output: an engine on the pool and its run-time memory. The descriptors are only borrowed: the mappings outlive them.
@@ -54,8 +54,8 @@ impl fmt::Display for JoinError {
 impl core::error::Error for JoinError {}
 
 impl Engine {
-    /// Joins the pool of the daemon that has answered. `journal` is for a pool on a block device; any other leaves it
-    /// alone.
+    /// Joins the pool of the daemon that has answered. `journal` is for a pool on a block device; any other pool
+    /// ignores it.
     ///
     /// # Errors
     /// [`JoinError`] if it refused, or its answer makes no sense.

@@ -1,6 +1,6 @@
 //! The engine: where the stages meet. Used by every front, inside the database's process.
 //!
-//! What is known of a file, and every change of that, is [`crate::file`]'s.
+//! What is known of a file, and every change of that knowledge, belongs to [`crate::file`].
 
 mod absent;
 mod attach;

@@ -7,32 +7,34 @@
 //! turn.finish(…);
 //! ```
 //!
-//! A directory is a managed file of its own kind: it has a slot, a lock, a watermark, and records, which are changes of names
-//! ([`NameChange`]). Its states are a file's: untracked until a real fsync of it succeeds, then every change of its names is
-//! a record, and an fsync of it has nothing left to do. What no record can say (a directory removed from it, a file that came
-//! from a directory which is not in the log) takes it out of the log first, like any other file.
+//! A directory is a managed file of its own kind: it has a slot, a lock, a watermark, and records, which are changes of
+//! names ([`NameChange`]). Its states are a file's: it is untracked until a real fsync of it succeeds; then every
+//! change of its names is a record, and an fsync of it has nothing left to do. A change that no record can express (a
+//! directory removed from it, a file that came from a directory which is not in the log) takes it out of the log first,
+//! as with any other file.
 //!
 //! | change | its record is made | why |
 //! |---|---|---|
 //! | a name goes, or leads elsewhere | before the change | the file system may make it durable at once: recovery must know by then that nothing was lost |
-//! | a name is made | after it, before the call returns | only then is it known who the file is; a crash in between leaves a file that nobody was promised |
+//! | a name is made | after it, before the call returns | only then is the file's identity known; a crash in between leaves a file that nobody was promised |
 //!
-//! A record is durable when it is made, or, on a log that lies on a disk or on other hosts, when the disk or they have it.
-//! There a call that takes a name away waits for that ([`NameChange::is_awaited`]), as a truncation of a file does, and one
-//! that makes a name does not: its record is durable with the next sync. A program that takes many names away and syncs
-//! nothing would wait for each of them and gain nothing: after [`UNSYNCED`] of them the directory leaves the log.
+//! A record is durable when it is made, or, on a log that lies on a disk or on other hosts, when the disk or those
+//! hosts have it. There a call that takes a name away waits for that ([`NameChange::is_awaited`]), as a truncation of a
+//! file does. A call that makes a name does not wait: its record is durable with the next sync. A program that takes
+//! many names away and syncs nothing would wait for each of them and gain nothing: after [`UNSYNCED`] of them the
+//! directory leaves the log.
 //!
-//! A small file that is synced for the first time is captured: all of it becomes a record of its directory, so neither its
-//! inode nor its bytes wait for the disk. With a rename to another directory that goes there first, so that whoever makes a
-//! directory's names durable makes what they lead to durable as well.
+//! A small file that is synced for the first time is captured: all of it becomes a record of its directory, so neither
+//! its inode nor its bytes wait for the disk. When such a file moves to another directory, its content goes into that
+//! directory's log first, so that a sync of a directory's names also makes durable what those names lead to.
 //!
-//! The removal of one of a file's names is a record only if the log knows of all its names: one that is not on the disk yet
-//! would be gone with the other.
+//! The removal of one of a file's names is a record only if the log knows all of its names: a name that is not on the
+//! disk yet would be lost with the removed one.
 //!
-//! What may not be trusted: that every change comes this way. Programs without Seawall and libc's own inner calls make names
-//! too. The directory's change time shows it: it is noted after each change that is known, and where it is another one the
-//! directory leaves the log. Two changes within one tick of the kernel's clock (10 ms at most; Linux 6.13 tells them apart)
-//! look like one.
+//! What may not be trusted: that every change comes this way. Programs without Seawall and libc's own inner calls make
+//! names too. The directory's change time shows it: the time is noted after each known change, and if it differs later,
+//! the directory leaves the log. Two changes within one tick of the kernel's clock (10 ms at most; Linux 6.13 tells
+//! them apart) look like one.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -49,44 +51,44 @@ use crate::format::{Across, Elsewhere, Handle, NameChange, RecordKind};
 use crate::intake::Intake;
 use crate::policy;
 
-/// So many changes of a directory wait for a log on a disk or on other hosts without a sync in between.
+/// How many changes of a directory may wait for a log on a disk or on other hosts without a sync in between.
 pub const UNSYNCED: u64 = 4;
 
 /// A directory as its front reaches it.
 pub trait Place {
-    /// Its change time a moment ago, when it was found; 0 if it was not asked.
+    /// Its change time a moment ago, when it was found; 0 if nobody read it.
     fn changed_before(&self) -> u64;
 
-    /// Its change time, in nanoseconds since the epoch; 0 if it cannot be had.
+    /// Its change time, in nanoseconds since the epoch; 0 if it cannot be read.
     fn changed(&self) -> u64;
 
-    /// Syncs it for real; with all files in it, if `with_files`.
+    /// Makes a real sync of it; with all files in it, if `with_files`.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The disk's error.
     fn sync(&self, with_files: bool) -> Result<(), Errno>;
 
-    /// Makes sure that a sync which succeeded is to be believed ([`certain::check`](crate::certain::check)). Changes its
-    /// change time.
+    /// Makes sure that a successful sync can be trusted ([`certain::check`](crate::certain::check)). Changes the
+    /// directory's change time.
     ///
     /// # Errors
-    /// It is not.
+    /// The sync cannot be trusted.
     fn check(&self) -> Result<(), Errno>;
 }
 
-/// A directory whose names are the caller's alone.
+/// A directory whose names belong to the caller alone for now.
 #[must_use = "nobody else changes the directory's names before this is finished"]
 pub struct Turn<'e, P> {
     engine: &'e Engine,
     who: Owner,
     directory: FileRef,
     place: &'e P,
-    /// `None`: the directory is not known any more, or this thread's already, in a signal handler.
+    /// `None`: the directory is no longer known, or this thread has entered it already, in a signal handler.
     inside: Option<Inside<'e>>,
 }
 
 impl Engine {
-    /// Enters a directory. Whatever happened in it unseen has taken it out of the log when this returns.
+    /// Enters a directory. When this returns, unseen changes have taken it out of the log.
     pub fn enter_directory<'e, P: Place>(
         &'e self,
         who: Owner,
@@ -104,7 +106,7 @@ impl Engine {
         self.entered(who, directory, place, inside)
     }
 
-    /// The same if nobody has to be waited for.
+    /// The same if no wait is needed.
     pub fn try_enter_directory<'e, P: Place>(
         &'e self,
         who: Owner,
@@ -134,10 +136,10 @@ impl Engine {
         turn
     }
 
-    /// fsync(2) of a directory. `None`: it is not known any more.
+    /// fsync(2) of a directory. `None`: the directory is no longer known.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The disk's error.
     pub fn sync_directory_names<P: Place>(
         &self,
         who: Owner,
@@ -154,7 +156,7 @@ impl Engine {
                 return Some(done);
             }
         }
-        // What else the log has that was done to names in it: a journal that is kept, and empty.
+        // The log may have other changes of names in it: a journal that is kept, and empty.
         let done = self.harden_all();
         if done.is_ok() {
             slot.has_synced_names();
@@ -169,7 +171,7 @@ impl Engine {
         self.shm().header().directories().load(Relaxed) != 0
     }
 
-    /// Whose directory it is.
+    /// The preset that the directory belongs to.
     pub fn preset_of(&self, directory: FileRef) -> Option<Preset> {
         self.shm().root(self.file(directory)?.root())?.kind()
     }
@@ -179,12 +181,13 @@ impl Engine {
         captured::find(self.shm(), inode)
     }
 
-    /// The slot of the directory in whose log somebody may be about to put all of it. Whoever enters that waits for it.
+    /// The slot of the directory in whose log another thread may be about to put all of this file. Entering that
+    /// directory waits for that thread.
     pub fn being_captured(&self, inode: (u64, u64)) -> Option<u32> {
         captured::being_captured(self.shm(), inode)
     }
 
-    /// All of them in a directory.
+    /// All captured files of a directory.
     pub fn captured_in(&self, directory: FileRef) -> impl Iterator<Item = captured::Captured> {
         captured::all_of(self.shm(), directory)
     }
@@ -202,7 +205,7 @@ impl<P: Place> Turn<'_, P> {
         slot.is_known_at(self.place.changed_before()) || slot.is_known_at(self.place.changed())
     }
 
-    /// True if nobody had to be waited for.
+    /// True if there was nobody to wait for.
     pub fn is_first(&self) -> bool {
         self.inside.as_ref().is_some_and(|inside| inside.waited() == 0)
     }
@@ -213,8 +216,8 @@ impl<P: Place> Turn<'_, P> {
         state.is_some_and(|state| state.has(Flag::TRACKED) && !state.has(Flag::FAILED | Flag::STUCK))
     }
 
-    /// Makes a record of a change, durable if it has to be. False: the directory is out of the log, and the next fsync of it is
-    /// real.
+    /// Makes a record of a change, durable if it has to be. False: the directory is out of the log, and its next fsync
+    /// is real.
     pub fn log(&self, change: &NameChange<'_>) -> bool {
         let is_logged =
             self.is_in_log() && self.append(change).is_some() && (!change.is_awaited() || self.is_durable());
@@ -224,12 +227,12 @@ impl<P: Place> Turn<'_, P> {
         is_logged
     }
 
-    /// The same of all of a file, whose inode this is; durable with [`finish_durably`](Self::finish_durably). False: nothing was
-    /// done about it, and the file is to be synced for real.
+    /// Makes a record of all of a file with this inode; [`finish_durably`](Self::finish_durably) makes it durable.
+    /// False: no record was made, and the file needs a real sync.
     pub fn capture(&self, change: &NameChange<'_>, inode: (u64, u64), file: &Handle) -> bool {
         let Some(inside) = self.inside.as_ref().filter(|_| self.is_in_log()) else { return false };
         let Some(reserved) = inside.reserve(self.engine.shm(), inode) else {
-            // Some are free when the daemon has synced them.
+            // Some become free when the daemon has synced them.
             self.engine.wake_daemon();
             return false;
         };
@@ -247,9 +250,9 @@ impl<P: Place> Turn<'_, P> {
         }
     }
 
-    /// The file with this inode, which was captured, is on the disk with at least what it had then. False: what was captured of
-    /// it may still come back, since this thread is inside already, in a signal handler, or the disk refused the directory; or
-    /// another directory has it by now.
+    /// The file with this inode, which was captured, is on the disk with at least the content it had then. False: what
+    /// was captured may still come back, because this thread is inside already, in a signal handler, or because the
+    /// disk refused the directory; or another directory has it by now.
     #[must_use]
     pub fn settle(&self, file: &captured::Captured, inode: (u64, u64)) -> bool {
         let Some(inside) = &self.inside else { return !self.engine.knows(self.directory) };
@@ -264,8 +267,8 @@ impl<P: Place> Turn<'_, P> {
         is_over
     }
 
-    /// A file gets a name in the directory `to`, which is entered too, and loses the one that it has in this one: a record in
-    /// each, both durable. False: neither is in the log any more.
+    /// A file gets a name in the directory `to`, which is entered too, and loses its name in this one: a record in
+    /// each, both durable. False: neither directory is in the log any more.
     pub fn log_move(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) -> bool {
         let moved =
             |across| NameChange::Moved { name: names.0, to: names.1, file, over, exchanged: false, across };
@@ -275,26 +278,26 @@ impl<P: Place> Turn<'_, P> {
         let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
         let is_logged = done.is_some() && self.is_durable();
         if !is_logged {
-            // What one of them says of the other does not hold.
+            // What one record says of the other directory does not hold.
             self.leave();
             to.leave();
         }
         is_logged
     }
 
-    /// What a record of another directory calls this one.
+    /// How a record of another directory refers to this one.
     pub fn elsewhere(&self) -> Elsewhere {
         Elsewhere { slot: self.directory.slot, generation: self.directory.generation }
     }
 
-    /// The file with this inode has got one name more in the directory, by a change that is logged.
+    /// The file with this inode has got one more name in the directory, by a change that is logged.
     pub fn linked(&self, inode: (u64, u64)) {
         if self.inside.is_some() {
             captured::count(self.engine.shm(), inode, true);
         }
     }
 
-    /// The file with this inode, which had so many names, has lost one here, by a change that is logged.
+    /// The file with this inode, which had this many names, has lost one here, by a change that is logged.
     pub fn lost(&self, inode: (u64, u64), links: u32) {
         match &self.inside {
             None => {}
@@ -303,7 +306,7 @@ impl<P: Place> Turn<'_, P> {
         }
     }
 
-    /// Takes the directory out of the log: a change follows that no record says.
+    /// Takes the directory out of the log: a change follows that no record can express.
     pub fn leave(&self) {
         if let Some(inside) = &self.inside {
             let with_files = inside.slot().has_live_content();
@@ -329,17 +332,17 @@ impl<P: Place> Turn<'_, P> {
         }
         inside.was_changed();
         if self.engine.preset_of(self.directory).is_some_and(policy::counts_on_order) {
-            // Nobody syncs it later. What the disk refuses the slot remembers.
+            // Nobody syncs it later. If the disk refuses, the slot remembers that.
             let _ = self.sync(inside);
         }
     }
 
-    /// Nothing was changed, and what was captured is durable. False: it is to be synced for real.
+    /// Nothing was changed, and what was captured is durable. False: it needs a real sync.
     #[must_use]
     pub fn finish_durably(self) -> bool {
         let (engine, who, directory) = (self.engine, self.who, self.directory);
         drop(self);
-        // With nobody kept out: others come along with the same sync.
+        // Nobody is kept out: others come along with the same sync.
         let Some(slot) = engine.file(directory) else { return false };
         let is_durable = engine.harden(who, slot).is_ok();
         if is_durable {
@@ -348,7 +351,8 @@ impl<P: Place> Turn<'_, P> {
         is_durable
     }
 
-    /// Waits until the directory's records are durable. False: they cannot be, or too many waited so.
+    /// Waits until the directory's records are durable. False: they cannot be, or too many changes have waited like
+    /// this.
     fn is_durable(&self) -> bool {
         let Some(inside) = self.inside.as_ref().filter(|_| self.engine.pool().journal().is_some()) else {
             return self.inside.is_some();
@@ -357,7 +361,7 @@ impl<P: Place> Turn<'_, P> {
         slot.waits_unsynced() < UNSYNCED && self.engine.harden(self.who, slot).is_ok()
     }
 
-    /// The LSN. `None`: there is no room, or no record can say it.
+    /// The record's LSN. `None`: there is no room, or no record can express the change.
     fn append(&self, change: &NameChange<'_>) -> Option<u64> {
         let (inside, log) = (self.inside.as_ref()?, &self.engine.log);
         let encoded = change.encode()?;
@@ -376,7 +380,7 @@ impl<P: Place> Turn<'_, P> {
         Some(lsn)
     }
 
-    /// A real one, beside which nobody changes a name. `None`: all of it is in the log.
+    /// A real sync, beside which nobody changes a name. `None`: all of it is in the log.
     fn sync(&self, inside: &Inside<'_>) -> Option<Result<(), Errno>> {
         let slot = inside.slot();
         if slot.state().has(Flag::FAILED) {
@@ -396,7 +400,7 @@ impl<P: Place> Turn<'_, P> {
         self.place.sync(slot.has_live_content()).inspect_err(|error| slot.sync_failed(*error))?;
         let is_covered = self.place.changed() == changed;
         if !is_covered {
-            // Somebody made a name unseen meanwhile: this sync may not cover it.
+            // A name was made unseen meanwhile: this sync may not cover it.
             inside.was_changed();
         }
         self.place.check().inspect_err(|error| slot.sync_failed(*error))?;

@@ -2,12 +2,13 @@
 //!
 //! | call | in such a directory |
 //! |---|---|
-//! | what makes a file or a directory; link within the directory | a record, made after the kernel's call and before it returns |
+//! | creating a file or a directory; link within the directory | a record, made after the kernel's call and before it returns |
 //! | unlink; rename of a file within the directory, exchange of two | a record, made before the kernel's call |
 //! | rename of a file to another one of them | a record in each, made before the kernel's call |
 //! | rmdir, symlink, mknod, rename of or over a directory, a link or rename to or from a directory that is not in the log, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
 //!
-//! What a front brings: the directory ([`Directory`]), and the kernel's call. Which directory a path leads to is its own affair.
+//! What a front brings: the directory ([`Directory`]), and the kernel's call. How a path leads to a directory is the
+//! front's own affair.
 
 use core::ffi::CStr;
 
@@ -20,7 +21,7 @@ use crate::Owner;
 use crate::file::FileRef;
 use crate::format::{Across, Attributes, Handle, NameChange};
 
-/// Bytes of a file that becomes a record as a whole: a larger one is as soon on the disk.
+/// Most bytes of a file that becomes a record as a whole: a larger file is on the disk just as soon.
 pub const LARGEST: usize = 128 << 10;
 
 /// A directory in the log, as a front's call reaches it.
@@ -28,7 +29,7 @@ pub trait Directory: Place + Sized {
     /// The log.
     fn engine(&self) -> &Engine;
 
-    /// Whose call it is.
+    /// The thread that calls.
     fn who(&self) -> Owner;
 
     /// Its slot.
@@ -37,17 +38,17 @@ pub trait Directory: Place + Sized {
     /// Its st_dev and st_ino.
     fn inode(&self) -> (u64, u64);
 
-    /// Its user: what belongs to another one is not made again.
+    /// Its user: a file of another user is not made again.
     fn uid(&self) -> u32;
 
-    /// True if the name is to be there after a power cut; else nothing is logged of it.
+    /// True if the name must survive a power cut; otherwise its changes are not logged.
     fn keeps(&self, name: &CStr) -> bool;
 
     /// What is at a name, if anything is. Links are not followed.
     fn at(&self, name: &CStr) -> Option<Known>;
 
-    /// Calls `op` with all that the small file at `name` has, which was `known` a moment ago. `None`: it is another one by now,
-    /// too large, or has what no record has room for.
+    /// Calls `op` with the whole content of the small file at `name`, which was `known` a moment ago. `None`: it is
+    /// another file by now, is too large, or has something that no record has room for.
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
 }
 
@@ -60,9 +61,9 @@ pub struct Known {
     pub inode: (u64, u64),
     /// How many names it has.
     pub links: u64,
-    /// What one that is made again gets.
+    /// The attributes for a copy that is made again.
     pub attributes: Attributes,
-    /// Who it is, if a record can name it.
+    /// Its identity, if a record can name it.
     pub handle: Option<Handle>,
 }
 
@@ -80,34 +81,34 @@ pub enum Kind {
 /// How a file moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It gets the name, whatever had it (or nobody, RENAME_NOREPLACE).
+    /// It gets the name, whichever file had it (or none may, RENAME_NOREPLACE).
     Plain,
     /// Two files get each other's name (RENAME_EXCHANGE).
     Exchange,
-    /// In a way that no record says.
+    /// In a way that no record expresses.
     Other,
 }
 
 impl Known {
-    /// Who it is, if it is a regular file that a record can name.
+    /// Its identity, if it is a regular file that a record can name.
     fn file(&self) -> Option<Handle> {
         self.handle.filter(|_| self.kind == Kind::File)
     }
 }
 
-/// Nobody else changes a directory's names until that is finished.
+/// Nobody else changes a directory's names until the turn is finished.
 pub fn enter<D: Directory>(here: &D) -> Turn<'_, D> {
     here.engine().enter_directory(here.who(), here.reference(), here)
 }
 
-/// A call that may make a file. It learns whether it will.
+/// Runs a call that may make a file. The call learns whether it will.
 pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) -> R) -> R {
     if !here.keeps(name) {
         return beside(here, || call(false));
     }
     let turn = enter(here);
     if here.at(name).is_some() {
-        // Should it be removed meanwhile, what is made shows in the directory's change time.
+        // If it is removed meanwhile, a file made in its place shows in the directory's change time.
         turn.finish();
         return call(false);
     }
@@ -117,7 +118,7 @@ pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) ->
     done
 }
 
-/// What has just been made at `name`, if anything was.
+/// Logs what was just made at `name`, if anything was.
 pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
     let Some(made) = here.at(name).filter(|_| here.keeps(name)) else { return };
     let is_own = made.attributes.uid == here.uid();
@@ -134,17 +135,18 @@ pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
     }
 }
 
-/// Runs a change of the size of a file that the log has no record of. In a directory of any program's that is in the log it is
-/// durable when this returns.
+/// Runs a change of a file's size for which the log has no record. If the file is in a logged directory of the preset
+/// `any`, the change is durable when this returns.
 ///
-/// A file system with a journal makes it durable with the next sync of whichever file, and programs rely on that: RocksDB cuts a
-/// table that it wrote through a mapping after its sync, and then syncs what says how long the table is. Here that sync may be
-/// a record alone. Presets of programs that sync what they cut have no need of this.
+/// A file system with a journal makes such a change durable with the next sync of any file, and programs rely on that:
+/// RocksDB cuts a table that it wrote through a mapping after syncing it, and then syncs the file that says how long
+/// the table is. Here that sync may be a record alone. Presets of programs that sync what they cut do not need this.
 ///
-/// `size` asks the kernel for the file's, `is_any_programs` is asked about its directory, `sync` syncs it for real and tells the log.
+/// `size` asks the kernel for the file's size, `is_any_programs` is asked about its directory, `sync` makes a real sync
+/// and tells the log.
 ///
 /// # Errors
-/// The call's, or what the disk says.
+/// The call's error, or the disk's.
 pub fn resizing(
     size: impl Fn() -> Result<u64, Errno>,
     call: impl FnOnce() -> Result<(), Errno>,
@@ -160,7 +162,7 @@ pub fn resizing(
 /// mkdir(2).
 ///
 /// # Errors
-/// The call's, for this and the following.
+/// The call's error, here and below.
 pub fn making_directory<D: Directory, R>(
     here: &D,
     name: &CStr,
@@ -175,7 +177,7 @@ pub fn making_directory<D: Directory, R>(
     done
 }
 
-/// A call that no record can say.
+/// A call that no record can express.
 pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     let turn = enter(here);
     turn.leave();
@@ -184,14 +186,14 @@ pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     done
 }
 
-/// The directory is about to go, or to be elsewhere: it leaves the log.
+/// The directory is about to be removed or moved: it leaves the log.
 pub fn leaving<D: Directory>(here: &D) {
     let turn = enter(here);
     turn.leave();
     turn.finish_outside();
 }
 
-/// A call that changes names of no directory in the log, while nobody removes names here.
+/// Runs a call that changes names of no directory in the log, while nobody removes names here.
 pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     let turn = enter(here);
     let done = call();
@@ -199,10 +201,10 @@ pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     done
 }
 
-/// unlink(2). The call learns whether the log says that the file is gone.
+/// unlink(2). The call learns whether the log has a record that the file is gone.
 ///
 /// # Errors
-/// The call's.
+/// The call's error.
 pub fn removing<D: Directory, R>(
     here: &D,
     name: &CStr,
@@ -216,7 +218,7 @@ pub fn removing<D: Directory, R>(
     let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.file());
     let is_logged = match gone {
         Some(file) => turn.log(&NameChange::Gone { name: bytes, file }),
-        // Nothing to remove, or what no record can say.
+        // Nothing to remove, or something that no record can express.
         None => {
             if victim.is_some() {
                 turn.leave();
@@ -233,11 +235,11 @@ pub fn removing<D: Directory, R>(
     done
 }
 
-/// rename(2) within a directory, of what was `source` a moment ago. The call learns whether the log says that what had the new
-/// name is gone.
+/// rename(2) within a directory, of a file that was `source` a moment ago. The call learns whether the log has a record
+/// that the file which had the new name is gone.
 ///
 /// # Errors
-/// The call's.
+/// The call's error.
 pub fn moving_within<D: Directory, R>(
     here: &D,
     ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
@@ -249,7 +251,7 @@ pub fn moving_within<D: Directory, R>(
     }
     let before = (source, here.at(to_name));
     let turn = enter(here);
-    // Asked before, it may be another one by now.
+    // They were read before; other files may be there by now.
     let (source, victim) = if turn.is_first() { before } else { (here.at(name), here.at(to_name)) };
     let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
     let over = victim.and_then(|victim| victim.file());
@@ -261,7 +263,7 @@ pub fn moving_within<D: Directory, R>(
             turn.log(&NameChange::Moved { name, to, file, over, exchanged, across })
         }
         None => {
-            // Else there is nothing that could move.
+            // Otherwise there is nothing that could move.
             if source.is_some() {
                 turn.leave();
             }
@@ -278,10 +280,11 @@ pub fn moving_within<D: Directory, R>(
     done
 }
 
-/// rename(2) from one directory to another. They are entered in the order of their slots. The call learns the same.
+/// rename(2) from one directory to another. They are entered in the order of their slots. The call learns the same as
+/// within one directory.
 ///
 /// # Errors
-/// The call's.
+/// The call's error.
 pub fn moving_across<D: Directory, R>(
     (from, name): (&D, &CStr),
     (to, to_name): (&D, &CStr),
@@ -289,7 +292,7 @@ pub fn moving_across<D: Directory, R>(
     call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     if from.inode().0 != to.inode().0 {
-        // The kernel says so.
+        // The kernel reports it.
         return call(false);
     }
     let (source, target) = if from.reference().slot < to.reference().slot {
@@ -314,7 +317,7 @@ pub fn moving_across<D: Directory, R>(
     }
     let done = call(is_logged);
     if done.is_err() && is_logged {
-        // Neither says what was.
+        // Neither has a record of the change.
         source.leave();
         target.leave();
     }
@@ -327,7 +330,7 @@ pub fn moving_across<D: Directory, R>(
 /// link(2) within a directory.
 ///
 /// # Errors
-/// The call's.
+/// The call's error.
 pub fn linking_within<D: Directory, R>(
     here: &D,
     (name, to): (&CStr, &CStr),
@@ -351,8 +354,8 @@ pub fn linking_within<D: Directory, R>(
     done
 }
 
-/// True if a file has extended attributes, access control lists among them, that one which is made again would lack. Its label
-/// is given by its directory.
+/// True if a file has extended attributes, access control lists among them, that a copy made again would lack. Its
+/// security label comes from its directory.
 pub fn has_attributes(fd: BorrowedFd<'_>) -> bool {
     const LABEL: &[u8] = b"security.selinux\0";
     let mut names = [0; LABEL.len()];
@@ -362,8 +365,8 @@ pub fn has_attributes(fd: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// True if the log knows every name of this file, which has one here: the removal of one of them may be a record. Another one
-/// may not be on the disk yet, and the file would be gone with this one.
+/// True if the log knows every name of this file, which has one here: then the removal of one of them may be a record.
+/// An unknown name may not be on the disk yet, and the file would be lost with this one.
 fn knows_names<D: Directory>(here: &D, known: &Known) -> bool {
     let captured = || here.engine().captured(known.inode);
     known.links <= 1
@@ -372,7 +375,7 @@ fn knows_names<D: Directory>(here: &D, known: &Known) -> bool {
         })
 }
 
-/// The file that moves, if a record can say that, and what becomes of what was there.
+/// The file that moves, if a record can express that and what becomes of the file that was there.
 fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>), how: How) -> Option<Handle> {
     let file = source?.file()?;
     let over = victim.and_then(|victim| victim.file());
@@ -385,8 +388,9 @@ fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>),
     (is_victim_known && over != Some(file)).then_some(file)
 }
 
-/// What one directory's records have of a file as a whole goes to those of another, to which the file is about to move: whoever
-/// makes that one's names durable makes what they lead to durable too. False: it stays, and so must the file.
+/// Moves the whole content of a file from one directory's records to those of another, to which the file is about to
+/// move: a sync of the other directory's names makes what they lead to durable too. False: the content stays, and so
+/// must the file.
 fn carry<D: Directory>(
     (from, turn, name): (&D, &Turn<'_, D>, &CStr),
     (to, target): (&D, &Turn<'_, D>),

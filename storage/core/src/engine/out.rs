@@ -1,5 +1,5 @@
-//! Out of the log: whatever else changes a file (fallocate, sendfile, splice, reflinks), removes its last name, or gives it
-//! to somebody else.
+//! Out of the log: for any other call that changes a file (fallocate, sendfile, splice, reflinks), removes its last
+//! name, or gives it to another owner.
 //!
 //! ```text
 //! let out = engine.take_out(who, file, sync);     its records are retired, and it is the caller's alone
@@ -7,7 +7,7 @@
 //! out.finish(sync);                               or out.unlinked(), out.given_away()
 //! ```
 //!
-//! `sync` is a real fdatasync of the file, by whoever has a descriptor of it. It is called if it is needed.
+//! `sync` is a real fdatasync of the file, by a caller that has a descriptor of it. It is called if it is needed.
 
 use rustix::io::Errno;
 
@@ -16,12 +16,12 @@ use super::enter::Entering;
 use crate::Owner;
 use crate::file::{FileRef, Flag, Inside, KeptOut};
 
-/// A file that is out of the log, for a change that the log has no record for.
+/// A file that is out of the log, for a change that no record can express.
 #[must_use = "nobody else changes the file before this is finished"]
 pub struct Out<'e> {
     engine: &'e Engine,
     file: FileRef,
-    /// `None`: the kernel's alone, or this thread's already, in a signal handler.
+    /// `None`: the kernel alone has it, or this thread has entered it already, in a signal handler.
     inside: Option<Inside<'e>>,
 }
 
@@ -33,8 +33,8 @@ impl Engine {
         out
     }
 
-    /// A name of the file is about to be removed, its last one: with [`Out::leave`] it leaves the log first, unless the log will
-    /// say that the file is gone.
+    /// A name of the file is about to be removed, its last one. With [`Out::leave`] the file leaves the log first,
+    /// unless the log will have a record that the file is gone.
     pub fn removal(&self, who: Owner, file: FileRef) -> Out<'_> {
         let inside = match self.enter(who, file) {
             Entering::Alone(inside) => Some(inside),
@@ -47,11 +47,12 @@ impl Engine {
         Out { engine: self, file, inside }
     }
 
-    /// The removal of the file's last name by `op`. All its records are retired first, unless the log says that the file is gone:
-    /// `op` calls what it gets with that, before the file is. `sync` is as everywhere here.
+    /// Has `op` remove the file's last name. All its records are retired first, unless the log has a record that the
+    /// file is gone: before it removes the file, `op` calls the function it gets with whether there is one. `sync` is
+    /// as everywhere here.
     ///
     /// # Errors
-    /// `op`'s.
+    /// The error of `op`.
     pub fn removing(
         &self,
         who: Owner,
@@ -81,7 +82,7 @@ impl Out<'_> {
         }
     }
 
-    /// The change is over, whatever came of it. A file whose every write is to be logged returns to the log.
+    /// The change is over, whatever came of it. A file whose every write must be logged returns to the log.
     pub fn finish(self, sync: impl FnOnce() -> Result<(), Errno>) {
         if let Some(inside) = &self.inside {
             inside.was_changed();
@@ -89,10 +90,11 @@ impl Out<'_> {
         }
     }
 
-    /// Its last name is gone: the daemon may forget the slot. If it is in the log still, that says so: its records count no more.
+    /// Its last name is gone: the daemon may forget the slot. If the file is still in the log, its records no longer
+    /// count.
     ///
-    /// This is marked before the lock is free: between the two another process's fsync could take the file, now without a
-    /// name, back into the log.
+    /// This is marked before the lock is free: otherwise another process's fsync could take the file, now without a
+    /// name, back into the log in between.
     pub fn unlinked(self) {
         let engine = self.engine;
         self.leave(|| Ok(()));
@@ -100,7 +102,7 @@ impl Out<'_> {
         engine.wake_daemon();
     }
 
-    /// It has another owner. Recovery writes no file that belongs to somebody else than its directory's registered owner.
+    /// It has another owner. Recovery writes no file that belongs to anybody but its directory's registered owner.
     pub fn given_away(self) {
         self.stays(KeptOut::GivenAway);
     }

@@ -1,4 +1,4 @@
-//! How a file gets a slot, and how it loses it.
+//! How a file gets a slot, and how it loses that slot.
 //!
 //! ```text
 //!            register                       admit
@@ -36,7 +36,7 @@ impl Engine {
     /// # Errors
     /// [`TableError`]: nothing was registered.
     pub fn register(&self, newcomer: &Newcomer<'_>) -> Result<Registered<'_>, TableError> {
-        // Its records will have this LSN or a higher one: it has none before it is admitted.
+        // Its records will have this LSN or a higher one: it has no records before it is admitted.
         let next = self.shm().header().next_lsn().load(SeqCst);
         let on_disk = if newcomer.begins == Begins::InLogWithName { UNBORN } else { next - 1 };
         let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
@@ -63,24 +63,24 @@ impl Engine {
         !self.knows(FileRef { slot: entry.slot, generation: entry.generation })
     }
 
-    /// How dear it is to evict the file: those that are all on disk first, of them the one that was written
-    /// longest ago. `None`: something holds it out of the log, or it has a history (a failed sync, a lost
-    /// holder) that must not be forgotten.
+    /// The cost of evicting the file: files that are all on disk go first, and of these the one that was written
+    /// longest ago. `None`: something holds the file out of the log, or it has a history (a failed sync, a lost holder)
+    /// that must not be forgotten.
     pub fn eviction_price(&self, slot: Slot<'_>) -> Option<(bool, u64)> {
         let state = slot.state();
         let free = slot.holds() == 0 && !state.has(Flag::NEVER_TRACK);
         (state.has(Flag::USED) && free).then_some((slot.is_dirty(), slot.last_lsn()))
     }
 
-    /// Takes the slot away from a file that nobody has open for writing, of which the caller has made sure, and whose
-    /// records are retired first; `sync` is a real fdatasync of it. False: it is in use after all, or the disk did not
-    /// take it, and it stays.
+    /// Takes the slot away from a file that nobody has open for writing (the caller has made sure of that), after
+    /// retiring its records; `sync` is a real fdatasync of it. False: the file is in use after all, or the disk refused
+    /// the sync, and the file stays.
     ///
-    /// A file goes without live records, so what is left of it in the log is never looked at again: recovery forgets
-    /// records of a slot's former use. Whoever writes the file next registers it anew.
+    /// The file leaves without live records, so whatever is left of it in the log is never read again: recovery ignores
+    /// records of a slot's former use. Its next writer registers it anew.
     pub fn evict(&self, who: Owner, file: FileRef, sync: impl FnOnce() -> Result<(), Errno>) -> bool {
         let Some(slot) = self.file(file) else { return false };
-        // Never waits: whoever is inside uses it.
+        // Never waits: a thread that is inside uses the file.
         let Some(inside) = slot.try_enter(who) else { return false };
         if !slot.is_of(file) || self.eviction_price(slot).is_none() {
             return false;
@@ -96,14 +96,15 @@ impl Engine {
         true
     }
 
-    /// Frees the slot of a file that needs none: its last name is gone, or nobody can write it any more. What could not
-    /// be retired of it does not count from here on. So it is for an entry that is [left over](Self::is_left_over).
+    /// Frees the slot of a file that no longer needs one: its last name is gone, or nobody can write it any more. Any
+    /// of its records that could not be retired no longer counts from here on. The same holds for an entry that is
+    /// [left over](Self::is_left_over).
     pub fn forget(&self, who: Owner, number: u32) {
         let Some(slot) = Slot::of(self.shm(), number) else { return };
         {
             let entered = self.enter_slot(slot, who).alone();
             slot.end();
-            // Whatever a lost holder left: none of it counts any more.
+            // Nothing that a lost holder left counts any more.
             entered.iter().for_each(Inside::settled);
         }
         self.strike_out(slot);
@@ -111,8 +112,8 @@ impl Engine {
 
     fn strike_out(&self, slot: Slot<'_>) {
         index::remove(self.shm(), slot);
-        // A device that failed keeps the entry, of a file without live records: recovery only looks for the file. That
-        // it failed every sync says.
+        // A device that failed keeps the entry, of a file without live records: recovery only looks for the file. The
+        // failure of every sync reports the device.
         let _ = table::strike_out(self.pool(), slot.number());
     }
 }
@@ -123,8 +124,8 @@ impl Registered<'_> {
         self.file
     }
 
-    /// Lets the file be found, and takes it into the log before anybody can write to it if its every write is to
-    /// be logged; `sync` is a real fsync of it. `None`: the index of files has no room, and it is forgotten.
+    /// Makes the file findable. If its every write must be logged, this takes it into the log first, before anybody can
+    /// write to it; `sync` is a real fsync of it. `None`: the index of files has no room, and the file is forgotten.
     pub fn admit(self, who: Owner, sync: impl FnOnce() -> Result<(), Errno>) -> Option<FileRef> {
         let Self { engine, slot, file, begins } = self;
         slot.counts(begins);

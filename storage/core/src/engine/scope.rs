@@ -1,6 +1,6 @@
 //! How much a sync covers.
 
-/// What a sync is to make durable.
+/// What a sync has to make durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// fdatasync(2), O_DSYNC: content and size.

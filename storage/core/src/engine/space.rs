@@ -1,5 +1,6 @@
-//! Back-pressure: a write of a file that may not go around the log waits until space is free. So does every write to a
-//! pool with a spill area, which makes space as fast as that can be written, where the file's own disk may take long.
+//! Back-pressure: a write to a file that may not go around the log waits until space is free. So does every write to a
+//! pool with a spill area, which makes space as fast as the area can be written, whereas the file's own disk may take
+//! long.
 //!
 //! Input: a write that found the log full, and holds nothing: no file's lock, no lane, so that the destager can
 //! do its work. Output: it may try again, or nobody will free space any more. Then the file leaves the log like
@@ -23,15 +24,16 @@ use crate::journal::Unhardened;
 use crate::persist::{self, Persisted};
 
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-/// What others do during a simulated nap, in steps.
+/// How many steps others get during a simulated nap.
 const SIMULATED_NAP: u32 = 50;
-/// Naps in which the changes of a suspended file wait.
+/// For how many naps the changes of a suspended file wait.
 const NAPS_SUSPENDED: u32 = (SUSPENDED_AT_MOST.as_nanos() / NAP.tv_nsec as u128) as u32;
-/// Naps without a daemon: two seconds, in which `seawall run` starts another one.
+/// Naps to wait without a daemon: two seconds, in which `seawall run` starts another one.
 const NAPS_WITHOUT_DAEMON: u32 = 200;
-/// Naps with the file's lock held, in which a journal is given room: a second and a half. After two others take the lock.
+/// Naps with the file's lock held, in which a journal may get room: a second and a half. After two seconds others take
+/// the lock.
 const NAPS_INSIDE: u32 = 150;
-/// Naps in which a living daemon frees nothing, because a disk hangs or refuses: thirty seconds.
+/// Naps to wait while a living daemon frees nothing, because a disk hangs or refuses: thirty seconds.
 const NAPS_WITHOUT_PROGRESS: u32 = 3000;
 
 /// One write's wait.
@@ -57,8 +59,8 @@ impl Engine {
         self.log.spills || slot.state().has(Flag::ATOMIC)
     }
 
-    /// True if a quarter of the log is free. A file that left because it was full comes back then, not sooner: each change
-    /// of state costs a real sync.
+    /// True if a quarter of the log is free. Only then does a file come back that left because the log was full: each
+    /// change of state costs a real sync.
     pub fn has_room(&self) -> bool {
         let free = self.shm().header().free_segments().load(Relaxed);
         let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
@@ -75,19 +77,19 @@ impl Engine {
         self.shm().header().exhausted().load(Acquire) != 0
     }
 
-    /// True once after this process found out that waiting for space is no use: to be told to somebody.
+    /// True once after this process found out that waiting for space is no use: somebody should learn of it.
     #[inline]
     pub fn gave_up(&self) -> bool {
         self.gave_up.load(Relaxed) && self.gave_up.swap(false, Relaxed)
     }
 
-    /// Waits a little, or finds out that waiting is over. The caller holds nothing and tries again.
+    /// Waits a little, or finds out that waiting is over. The caller holds no lock or lane, and tries again.
     #[cold]
     pub(super) fn wait_for_space(&self, who: Owner, slot: Slot<'_>, wait: &mut Wait) {
         let header = self.shm().header();
         let freed = header.freed().load(Acquire);
         if wait.naps == 0 || freed != wait.freed {
-            // Space was freed since it was looked for, or may have been: look first, then sleep.
+            // Space was freed since the last look, or may have been: look first, then sleep.
             (wait.freed, wait.naps) = (freed, 1);
             return self.wake_daemon();
         }
@@ -107,8 +109,8 @@ impl Engine {
         }
     }
 
-    /// Waits a little for the end of a freeze, as [`wait_for_space`](Self::wait_for_space) does. A daemon that died has a
-    /// successor that ends it, or none.
+    /// Waits a little for the end of a freeze, as [`wait_for_space`](Self::wait_for_space) does. If the daemon died,
+    /// its successor ends the freeze, if there is one.
     #[cold]
     pub(super) fn wait_for_thaw(&self, wait: &mut Wait) {
         wait.over = self.has_napped_enough(wait, NAPS_SUSPENDED);
@@ -117,19 +119,19 @@ impl Engine {
         }
     }
 
-    /// Counts another nap. True if there were so many, or too many without a daemon.
+    /// Counts another nap. True after `most` naps, or after too many without a daemon.
     fn has_napped_enough(&self, wait: &mut Wait, most: u32) -> bool {
         wait.naps += 1;
         wait.alone = if self.has_daemon() { 0 } else { wait.alone + 1 };
         wait.alone > NAPS_WITHOUT_DAEMON || wait.naps > most
     }
 
-    /// A whole record could not be persisted, by a journal that has no room, or that nobody reaches for now. The daemon
-    /// makes room there without the file's lock: so the caller keeps that, and its lane, for a while. Whoever dies meanwhile
-    /// leaves a record that nobody published, and a lock that says so.
+    /// A whole record could not be persisted, because the journal has no room or nobody reaches it now. The daemon
+    /// makes room there without the file's lock, so the caller keeps that lock, and its lane, for a while. If it dies
+    /// meanwhile, it leaves a record that nobody published, and a lock that shows it.
     ///
-    /// `None`: it did not come to be. The record is retired, so that it never counts; where that cannot be done, as on a
-    /// device that failed, the file is [`Flag::FAILED`].
+    /// `None`: there was no room in time. The record is retired, so that it never counts; where that is impossible, as
+    /// on a device that failed, the file becomes [`Flag::FAILED`].
     #[cold]
     pub(super) fn persist_later(
         &self,
@@ -153,11 +155,11 @@ impl Engine {
         None
     }
 
-    /// Sleeps a little, at most until space was freed since it was looked at.
+    /// Sleeps a little, and stops as soon as space was freed since the caller looked.
     fn nap_until_freed(&self, freed: u32) {
         let header = self.shm().header();
         if sim::waits() {
-            // The others go on for a while: trying in vain would be nothing but steps.
+            // The other threads go on for a while: trying in vain would only waste steps.
             for _ in 0..SIMULATED_NAP {
                 if header.freed().load(Acquire) != freed || !sim::waits() {
                     break;
@@ -169,7 +171,7 @@ impl Engine {
         let _ = futex::wait(header.freed(), futex::Flags::empty(), freed, Some(&NAP));
     }
 
-    /// True if the daemon's process lives. An id that was used again counts as alive: then progress decides.
+    /// True if the daemon's process lives. A reused process id counts as alive: then progress decides.
     fn has_daemon(&self) -> bool {
         let pid = self.shm().header().daemon_pid().load(Acquire);
         Pid::from_raw(pid as i32).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))

@@ -11,8 +11,9 @@
 //! }
 //! ```
 //!
-//! A file of which every write is in the log needs neither; on a block device this waits until its records are hardened.
-//! A real sync may be more than the caller wants, and is asked for twice where others keep the file out of the log.
+//! A file whose every write is in the log needs neither; on a block device the call waits until its records are
+//! hardened. A real sync may be wider than the caller wants, and is asked for twice where others keep the file out of
+//! the log.
 
 use core::sync::atomic::Ordering::SeqCst;
 
@@ -32,7 +33,7 @@ use crate::persist::was_first;
 #[must_use = "nothing is durable before it is done"]
 pub enum Syncing<'e> {
     /// Nothing. EIO for a file whose records could neither be retired nor may be trusted to be on disk
-    /// ([`Flag::FAILED`]), and once the log's device failed; otherwise what the caller said.
+    /// ([`Flag::FAILED`]), and once the log's device failed; otherwise the caller's own result.
     Done(Result<(), Errno>),
     /// The file's name, and not its data.
     Name(NameDue<'e>),
@@ -40,13 +41,13 @@ pub enum Syncing<'e> {
     Real(RealDue<'e>),
 }
 
-/// Everything of a file is in the log but its name.
+/// Everything about a file is in the log but its name.
 pub struct NameDue<'e> {
     call: Call<'e>,
     slot: Slot<'e>,
     scope: Scope,
     start: u64,
-    /// Those that a sync of the directory covers which begins now.
+    /// The renames covered by a sync of the directory that begins now.
     renames: u64,
 }
 
@@ -65,9 +66,9 @@ struct Call<'e> {
     file: FileRef,
 }
 
-/// What a real sync's success is for.
+/// The purpose of a real sync.
 enum Course<'e> {
-    /// The kernel's file, of which nothing is known.
+    /// The file is the kernel's, and the log knows nothing of it.
     Kernel,
     /// A signal handler syncs the file that its own thread is changing.
     Nested(Slot<'e>),
@@ -85,7 +86,7 @@ impl Engine {
     pub fn sync(&self, who: Owner, file: FileRef, scope: Scope) -> Syncing<'_> {
         let call = Call { engine: self, who, file };
         let Some(slot) = self.file(file) else { return call.real(scope, Course::Kernel) };
-        // Known after the look at its state, too: that was not the one of the slot's next file.
+        // Checked after reading the state, too: otherwise that state could belong to the slot's next file.
         let state = slot.state();
         if !state.is_absorbed() || !self.knows(file) {
             return call.begin_real(scope);
@@ -102,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// True if a sync of the file would wait for no disk of its own.
+    /// True if a sync of the file would not wait for the file's own disk.
     pub fn absorbs(&self, file: FileRef, scope: Scope) -> bool {
         self.file(file).is_some_and(|slot| slot.state().is_absorbed() && !is_name_due(slot, scope))
     }
@@ -124,8 +125,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until everything that was written to the log is on the medium: before something of which the log
-    /// knows nothing makes published data durable (sync, syncfs).
+    /// Waits until everything that was written to the log is on the medium: call this before an operation that the log
+    /// does not know makes published data durable (sync, syncfs).
     ///
     /// # Errors
     /// EIO if the journal's device failed or is out of reach, ENOSPC if the journal is full.
@@ -135,7 +136,7 @@ impl Engine {
         Ok(journal.harden(&self.log, newest).map(drop)?)
     }
 
-    /// Leads for processes that do not reach the copies of the log, while `goes_on`.
+    /// Leads for processes that do not reach the copies of the log, while `goes_on` says so.
     #[cfg(feature = "std")]
     pub fn lead_for_others(&self, goes_on: impl Fn() -> bool) {
         if let Some(journal) = self.log.pool.journal() {
@@ -143,17 +144,17 @@ impl Engine {
         }
     }
 
-    /// True while a thread of this process leads: it writes by the descriptor that it found.
+    /// True while a thread of this process leads: it writes through the descriptor that it found.
     pub fn leads_here(&self) -> bool {
         self.log.pool.journal().is_some_and(|journal| journal.is_led_by_us(&self.log.pool))
     }
 }
 
 impl<'e> Syncing<'e> {
-    /// To its end, for a caller who can sync all of the file and nothing else.
+    /// Runs the sync to its end, for a caller who can sync all of the file and nothing else.
     ///
     /// # Errors
-    /// As [`Syncing::Done`].
+    /// As for [`Syncing::Done`].
     pub fn by(mut self, mut real: impl FnMut(Scope) -> Result<(), Errno>) -> Result<(), Errno> {
         loop {
             self = match self {
@@ -173,7 +174,7 @@ impl<'e> Call<'e> {
         Syncing::Real(RealDue { call: self, scope, course })
     }
 
-    /// No room in the journal: as with a full log the file leaves it, and the disk has to do.
+    /// No room in the journal: as with a full log, the file leaves it, and the disk has to do.
     #[cold]
     fn leave_full_journal(self, scope: Scope) -> Syncing<'e> {
         match self.engine.enter(self.who, self.file) {
@@ -195,7 +196,7 @@ impl<'e> Call<'e> {
         if state.has(Flag::FAILED) {
             return Syncing::Done(Err(Errno::IO));
         }
-        // What is needed may be a link or an attribute, which fdatasync leaves out.
+        // A link or an attribute may be the reason, and fdatasync leaves those out.
         let scope = if state.has(Flag::SYNC_NEEDED) { Scope::Whole } else { scope };
         if inside.inherited() {
             return self.real(scope, Course::Leaving { inside, why: Flag::NONE });
@@ -206,15 +207,14 @@ impl<'e> Call<'e> {
         self.real(scope, Course::Beside { covered, start })
     }
 
-    /// What the kernel makes durable must not be rolled back by older records, so the newer ones have to be durable as
-    /// well.
+    /// Older records must not roll back what the kernel makes durable, so the newer ones have to be durable as well.
     #[cold]
     fn nested(self, slot: Slot<'_>, done: Result<(), Errno>) -> Syncing<'e> {
         let harden = |()| self.engine.harden(self.who, slot).map_err(Errno::from);
         Syncing::Done(done.and_then(harden))
     }
 
-    /// What could not be retired is not acknowledged.
+    /// A sync whose records could not be retired is not acknowledged.
     fn left(self, inside: &Inside<'_>, why: Flag, done: Result<(), Errno>) -> Syncing<'e> {
         let engine = self.engine;
         inside.slot().count_real_sync();
@@ -228,7 +228,7 @@ impl<'e> Call<'e> {
         Syncing::Done(done)
     }
 
-    /// A real sync is over that others did not wait for.
+    /// A real sync is over, for which others did not wait.
     fn synced_beside(
         self,
         scope: Scope,
@@ -251,7 +251,7 @@ impl<'e> Call<'e> {
         self.over(inside.slot(), start, done)
     }
 
-    /// One is over that others waited for.
+    /// A real sync is over, for which others waited.
     fn synced_alone(
         self,
         inside: &Inside<'_>,
@@ -274,8 +274,9 @@ impl<'e> Call<'e> {
         }
     }
 
-    /// True for a file for which there is room again, and which others wrote during a real sync. Where they always do, it
-    /// would never come back: they wait for another sync, which has no more to write than what came meanwhile.
+    /// True for a file that could come back because there is room again, but was written by others during a real sync.
+    /// If they always do that, it would never come back: so they wait for another sync, which only has to write what
+    /// came meanwhile.
     fn is_kept_out(self, inside: &Inside<'_>, covered: &Covered) -> bool {
         let state = inside.slot().state();
         let is_out = state.has(Flag::LOG_FULL) && !state.has(Flag::TRACKED);
@@ -289,7 +290,7 @@ impl<'e> Call<'e> {
 }
 
 impl<'e> NameDue<'e> {
-    /// What came of a sync of its directory. `Ok(false)`: the caller cannot make the name durable.
+    /// Takes the result of a sync of its directory. `Ok(false)`: the caller cannot make the name durable.
     #[cold]
     pub fn synced(self, done: Result<bool, Errno>) -> Syncing<'e> {
         let Self { call, slot, scope, start, renames } = self;
@@ -298,7 +299,8 @@ impl<'e> NameDue<'e> {
             done => done.map(drop),
         };
         slot.count_real_sync();
-        // With the lock, the slot stays this file's. A signal handler that has it already leaves it to the next one.
+        // While the lock is held, the slot stays this file's. A signal handler that interrupted the holder leaves it to
+        // the next sync.
         if let Entering::Alone(inside) = call.engine.enter(call.who, call.file) {
             match done {
                 Ok(()) => inside.named(renames),
@@ -310,12 +312,12 @@ impl<'e> NameDue<'e> {
 }
 
 impl<'e> RealDue<'e> {
-    /// What is to be made durable.
+    /// What has to be made durable.
     pub fn scope(&self) -> Scope {
         self.scope
     }
 
-    /// What the kernel said.
+    /// Takes the kernel's answer.
     pub fn synced(self, done: Result<(), Errno>) -> Syncing<'e> {
         let Self { call, scope, course } = self;
         match course {

@@ -12,13 +12,13 @@ impl Engine {
         self.ns(ticks().wrapping_sub(start))
     }
 
-    /// Nanoseconds of so many ticks.
+    /// Nanoseconds of this many ticks.
     #[inline]
     pub(super) fn ns(&self, ticks: u64) -> u64 {
         self.clock.ns(ticks)
     }
 
-    /// Records a sync's wait for a journal: the whole of it, and what of that its own writes to the device took.
+    /// Records how long a sync waited for a journal: in all, and how much of that its own writes to the device took.
     pub(super) fn waited(&self, who: Owner, class: Class, ns: u64, device_ns: u64) {
         if let Some(op) = self.log.claim(who) {
             let stats = self.log.shm.stats(op.lane());

@@ -4,18 +4,18 @@
 //! let change = engine.begin(who, file, fd);      the file is the caller's alone from here on
 //! let change = change.log_write(at, data)?;      intake, append, persist: the record is durable, where it has to be
 //! let done = …;                                  publish: the front's own call, or a store
-//! change.finish(done.is_ok_and(…));              what the log says more than happened is retired; the file is free
+//! change.finish(done.is_ok_and(…));              a record that says more than happened is retired; the file is free
 //! ```
 //!
-//! What a logged write goes through is inlined into the front's call: moved from step to step, its state would cost as much
+//! The path of a logged write is inlined into the front's call: moved from step to step, its state would cost as much
 //! as the lock.
 //!
 //! | the file is | `log_…` | the publish |
 //! |---|---|---|
 //! | in the log | appends and persists a record; waits for room | is made from the record if the process dies in it |
-//! | out of the log | counts it, so that no sync that is under way covers it | is the kernel's alone |
-//! | out of it, and suspended: a copy is taken of what must not be torn | waits for the end of that | as then |
-//! | not known any more, or this thread's already, in a signal handler | does nothing | the same |
+//! | out of the log | counts it, so that a sync that is under way does not cover it | is the kernel's alone |
+//! | out of it, and suspended: a copy is taken of what must not be torn | waits until the copy is done | is the kernel's alone |
+//! | no longer known, or already entered by this thread, in a signal handler | does nothing | is the kernel's alone |
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
@@ -41,13 +41,14 @@ pub enum At {
     Offset(u64),
     /// write(2): the descriptor's position.
     Cursor,
-    /// O_APPEND, RWF_APPEND: the end of the file, whatever the descriptor's position, which stays (pwrite(2)).
+    /// O_APPEND, RWF_APPEND: the end of the file, whatever the descriptor's position, which stays where it is
+    /// (pwrite(2)).
     End,
-    /// The same, and the descriptor's position is set to it first (write(2)).
+    /// The same, after setting the descriptor's position there (write(2)).
     CursorAtEnd,
 }
 
-/// A change of a file that has begun, and is not logged yet.
+/// A change of a file that has begun and is not logged yet.
 #[must_use = "nobody else changes the file before this is finished"]
 pub struct Begun<'e> {
     engine: &'e Engine,
@@ -55,49 +56,49 @@ pub struct Begun<'e> {
     file: FileRef,
     fd: BorrowedFd<'e>,
     start: u64,
-    /// `None`: the kernel's alone.
+    /// `None`: the change is the kernel's alone.
     inside: Option<Inside<'e>>,
 }
 
-/// A change that is to be published now.
+/// A change that has to be published now.
 #[must_use = "nobody else changes the file before this is finished"]
 pub struct Change<'e> {
     engine: &'e Engine,
     fd: BorrowedFd<'e>,
     start: u64,
-    /// When the publish began, in ticks, or a moment before.
+    /// When the publish began, in ticks, or a moment earlier.
     now: u64,
     course: Course<'e>,
 }
 
-/// How a change goes.
+/// The course of a change.
 enum Course<'e> {
     /// Its record is in the log.
     Logged { inside: Inside<'e>, op: Operation<'e>, kind: RecordKind },
-    /// Around a log that has no room. The file may be back at once.
+    /// The change goes around a log that has no room. The file may be back at once.
     Around(Inside<'e>),
-    /// The kernel's alone: with the file's lock, or without.
+    /// The change is the kernel's alone: with the file's lock, or without.
     Unlogged { _inside: Option<Inside<'e>> },
 }
 
-/// What is to be logged.
+/// The change to be logged.
 #[derive(Clone, Copy)]
 enum What {
     Write(At),
     Truncate(u64),
-    /// A size, if the file is smaller.
+    /// A new size, if the file is smaller.
     Grow(u64),
 }
 
-/// What became of a record.
+/// The outcome of an append.
 enum Appended<'e> {
     Persisted(Operation<'e>, Persisted),
-    /// There is no room for it: nothing that was stored counts, or will.
+    /// There is no room for it: nothing that was stored counts, or ever will.
     Full,
 }
 
 impl Engine {
-    /// Begins a change of a file through `fd`. What somebody left behind who was lost inside is dealt with first.
+    /// Begins a change of a file through `fd`. If a holder was lost inside, what it left behind is dealt with first.
     #[inline(always)]
     pub fn begin<'e>(&'e self, who: Owner, file: FileRef, fd: BorrowedFd<'e>) -> Begun<'e> {
         let mut begun = Begun { engine: self, who, file, fd, start: ticks(), inside: None };
@@ -107,8 +108,8 @@ impl Engine {
 }
 
 impl<'e> Begun<'e> {
-    /// Enters the file. In a signal handler that changes the file which its own thread is changing the kernel does all of
-    /// it, and the next fsync is real, also for the interrupted change.
+    /// Enters the file. In a signal handler that changes the very file which its own thread is changing, the kernel
+    /// does all of it, and the next fsync is real, also for the interrupted change.
     #[inline(always)]
     fn enter(&mut self) {
         match self.engine.enter(self.who, self.file) {
@@ -129,17 +130,17 @@ impl<'e> Begun<'e> {
         self.inside.as_ref().is_some_and(|inside| inside.slot().state().has(Flag::TRACKED))
     }
 
-    /// True if the change is to wait for the end of a freeze. Only what comes later can make it true.
+    /// True if the change has to wait for the end of a freeze. Only what comes later can make it true.
     #[inline]
     pub fn must_wait(&self) -> bool {
         self.inside.as_ref().is_some_and(|inside| inside.slot().state().is_suspended())
     }
 
-    /// A write of these slices. When the change is finished and the file is still in the log, what the kernel wrote is
-    /// durable; on a block device after the file's next sync, unless its every write is to be logged.
+    /// Logs a write of these slices. When the change is finished and the file is still in the log, what the kernel
+    /// wrote is durable; on a block device, only after the file's next sync, unless its every write must be logged.
     ///
     /// # Errors
-    /// EIO for a file whose every write is to be logged, and which failed a sync outside the log: nothing is to be
+    /// EIO for a file whose every write must be logged, and which failed a sync outside the log: nothing must be
     /// published. A full log is no error: the change goes around it, or waits.
     #[inline(always)]
     pub fn log_write<'d>(
@@ -150,7 +151,7 @@ impl<'e> Begun<'e> {
         self.log(What::Write(at), &data)
     }
 
-    /// A truncate to `len` bytes, in order with the file's writes.
+    /// Logs a truncate to `len` bytes, in order with the file's writes.
     ///
     /// # Errors
     /// As for [`log_write`](Self::log_write).
@@ -158,8 +159,8 @@ impl<'e> Begun<'e> {
         self.log(What::Truncate(len), &core::iter::empty())
     }
 
-    /// fallocate(2) that keeps what the file holds: its size becomes `end` if it is smaller, which is logged as a
-    /// truncate; blocks behind the scenes are no change. `end` 0 leaves the size alone (FALLOC_FL_KEEP_SIZE).
+    /// Logs an fallocate(2) that keeps the file's content: its size becomes `end` if it is smaller, which is logged as
+    /// a truncate; blocks behind the scenes are no change. `end` 0 leaves the size alone (FALLOC_FL_KEEP_SIZE).
     ///
     /// # Errors
     /// As for [`log_write`](Self::log_write).
@@ -167,8 +168,8 @@ impl<'e> Begun<'e> {
         self.log(What::Grow(end), &core::iter::empty())
     }
 
-    /// Waiting for space is done with nothing held: the destager needs the file's lock, and the lane's operation would
-    /// hold back what it may retire.
+    /// Nothing is held while waiting for space: the destager needs the file's lock, and the lane's operation would
+    /// limit what the destager may retire.
     #[inline(always)]
     fn log<'d>(
         mut self,
@@ -188,13 +189,13 @@ impl<'e> Begun<'e> {
                 }
                 return self.around(inside);
             }
-            // An offset the kernel will refuse, or nothing to write: its answer is the answer.
+            // The kernel will refuse the offset, or there is nothing to write: the kernel's answer is the answer.
             let Some((kind, offset, intake)) = what.measure(self.fd, data) else {
                 return Ok(self.unlogged(Some(inside)));
             };
             if kind == RecordKind::Truncate {
-                // What is cut off is solid no more; the rest is (SQLite cuts its file to the size it has, again and
-                // again).
+                // The part that is cut off is no longer solid; the rest still is (SQLite cuts its file to the size it
+                // has, again and again).
                 inside.is_cut(offset);
             }
             let (slot, generation) = (self.file.slot, self.file.generation);
@@ -214,7 +215,7 @@ impl<'e> Begun<'e> {
 
     fn waits(&self, inside: &Inside<'_>, intake: &Intake, wait: &Wait) -> bool {
         let (engine, slot) = (self.engine, inside.slot());
-        // What could not be retired never will be.
+        // A record that could not be retired never will be.
         let may_come_back = !slot.state().has(Flag::FAILED);
         may_come_back && engine.waits_for_space(slot) && engine.log.fits(intake) && !wait.is_over()
     }
@@ -236,7 +237,7 @@ impl<'e> Begun<'e> {
             if !engine.waits_for_space(slot) {
                 engine.log.shm.stats(op.lane()).count(Event::LogFull, slot.class());
             }
-            // The lane's next operation says that all before it was waited for.
+            // The next operation of the lane claims that everything before it was fenced.
             fence();
             return Appended::Full;
         }
@@ -276,7 +277,7 @@ impl<'e> Begun<'e> {
         self.change(persisted.at, Course::Logged { inside, op, kind })
     }
 
-    /// A change of a file that is out of the log.
+    /// Begins a change of a file that is out of the log.
     #[inline]
     fn around(&self, inside: Inside<'e>) -> Result<Change<'e>, Errno> {
         if inside.slot().state().is_barred() {
@@ -314,14 +315,14 @@ impl Change<'_> {
         self.now
     }
 
-    /// True if it has a record.
+    /// True if the change has a record.
     #[inline]
     pub fn is_logged(&self) -> bool {
         matches!(self.course, Course::Logged { .. })
     }
 
-    /// The publish is over; `whole`: the kernel did all of what was to be changed. A change that is not durable by now
-    /// waits for that in its sync, and is not counted here.
+    /// The publish is over; `whole`: the kernel made all of the change. A change that is not durable by now waits for
+    /// that in its sync, and is not counted here.
     #[inline(always)]
     pub fn finish(self, whole: bool) {
         let engine = self.engine;
@@ -345,7 +346,7 @@ impl Change<'_> {
 }
 
 impl Engine {
-    /// The log says more than happened, or may. Retiring that makes the file's own content the truth.
+    /// The log says more than happened, or may do so. Retiring the record makes the file's own content the truth.
     #[cold]
     fn settle(&self, inside: &Inside<'_>, fd: BorrowedFd<'_>) {
         inside.leave(self.pool(), Flag::NONE, || fdatasync(fd));
@@ -355,7 +356,7 @@ impl Engine {
 
 impl What {
     /// Kind, offset (or the new size) and measure of the record. `None`: there is nothing to log, or the kernel refuses
-    /// it. Asked under the lock.
+    /// it. Call this under the lock.
     #[inline]
     fn measure<'d>(
         self,
@@ -378,14 +379,14 @@ impl What {
     }
 }
 
-/// Where the kernel will put the write. Asked under the lock, so several appenders get different answers.
+/// Where the kernel will put the write. Call this under the lock, so that several appenders get different answers.
 #[inline]
 fn place(fd: BorrowedFd<'_>, at: At) -> Result<u64, Errno> {
     match at {
         At::Offset(offset) => Ok(offset),
         At::Cursor => rustix::fs::seek(fd, SeekFrom::Current(0)),
         At::End => rustix::fs::fstat(fd).map(|stat| stat.st_size as u64),
-        // Half the price of asking for the size.
+        // This costs half as much as asking for the size.
         At::CursorAtEnd => rustix::fs::seek(fd, SeekFrom::End(0)),
     }
 }

@@ -1,11 +1,12 @@
 //! Files that were synced once and have no slot: all of each is in the log, in a record of its directory.
 //!
-//! Input: the record's LSN, and who the file is. Output: whether the file at hand is one of them, which the disk may lack;
-//! and all of a directory's, for whoever syncs them. An entry counts until its directory's watermark has passed the record.
+//! Input: the record's LSN, and the file's identity. Output: whether a file is one of them, which means that the disk
+//! may lack it; and all captured files of a directory, for the thread that syncs them. An entry counts until its
+//! directory's watermark has passed the record.
 //!
-//! Any process reads; whoever has the directory's lock writes. Two directories may want the same entry: the one that comes
-//! second looks for another, and where there is none its file is synced for real. What somebody was writing who has died is
-//! given up with its directory's lock.
+//! Any process reads; the holder of the directory's lock writes. Two directories may want the same entry: the second
+//! looks for another one, and if there is none, its file gets a real sync. A half-written entry of a writer that died
+//! is given up with its directory's lock.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -14,9 +15,10 @@ use seawall_wire::shm::{Shape, Shm, Words};
 use super::{FileRef, Inside, Slot};
 use crate::format::Handle;
 
-/// Entries that are looked at for one file.
+/// How many entries are searched for one file.
 const PROBES: u32 = 8;
-/// In the place of an LSN: somebody writes the entry, who has the directory in this slot. No log comes to such a number.
+/// Stands in place of an LSN while the holder of the directory in this slot writes the entry. No log comes to such a
+/// number.
 const BUSY: u64 = 1 << 63;
 
 const LSN: usize = 0;
@@ -35,16 +37,16 @@ const BYTES: usize = 40;
 pub struct Captured {
     /// Its directory.
     pub directory: FileRef,
-    /// Who it is.
+    /// Its identity.
     pub handle: Handle,
-    /// The record's.
+    /// The record's LSN.
     pub lsn: u64,
-    /// How many names it has, all of them in its directory and known to the log. If it has more by the kernel's count, others
-    /// are not.
+    /// How many names it has, all of them in its directory and known to the log. If the kernel counts more, the others
+    /// are not known.
     pub links: u32,
 }
 
-/// An entry that is the caller's until its record is in the log.
+/// An entry that belongs to the caller until its record is in the log.
 pub(crate) struct Reserved<'a>(Words<'a>);
 
 fn entries(shm: &Shm, (dev, ino): (u64, u64)) -> impl Iterator<Item = Words<'_>> {
@@ -68,11 +70,11 @@ fn read(words: Words<'_>) -> Option<((u64, u64), Captured)> {
     let directory =
         FileRef { slot: words.u32(SLOT).load(Relaxed), generation: words.u32(GENERATION).load(Relaxed) };
     let inode = (words.u64(DEV).load(Relaxed), words.u64(INO).load(Acquire));
-    // It is another one's by now, or about to be.
+    // If the LSN has changed, the entry belongs to another file by now, or is about to.
     (words.u64(LSN).load(SeqCst) == lsn).then_some((inode, Captured { directory, handle, lsn, links }))
 }
 
-/// True if the disk may lack what the record has.
+/// True if the disk may lack what the record contains.
 fn is_live(shm: &Shm, captured: &Captured) -> bool {
     let slot = Slot::of(shm, captured.directory.slot);
     slot.is_some_and(|slot| slot.is_of(captured.directory) && captured.lsn > slot.watermark())
@@ -86,14 +88,14 @@ pub fn find(shm: &Shm, inode: (u64, u64)) -> Option<Captured> {
         .max_by_key(|captured| captured.lsn)
 }
 
-/// The slot of the directory in which somebody may be capturing the file with this inode right now, and which is that one's
-/// meanwhile.
+/// The slot of the directory in which another thread may be capturing the file with this inode right now; that thread
+/// holds the directory meanwhile.
 pub fn being_captured(shm: &Shm, inode: (u64, u64)) -> Option<u32> {
     let busy = entries(shm, inode).map(|words| words.u64(LSN).load(SeqCst)).find(|lsn| lsn & BUSY != 0)?;
     Some((busy & !BUSY) as u32)
 }
 
-/// Whoever had this directory died in it: what it was writing is nobody's.
+/// The holder of this directory died in it: the entry that it was writing belongs to nobody.
 pub(crate) fn give_up_in(shm: &Shm, directory: u32) {
     for i in 0..Shape::CAPTURED {
         let word = shm.captured_words(i).u64(LSN);
@@ -101,15 +103,15 @@ pub(crate) fn give_up_in(shm: &Shm, directory: u32) {
     }
 }
 
-/// All of a directory's that the disk may lack.
+/// All captured files of a directory that the disk may lack.
 pub fn all_of(shm: &Shm, directory: FileRef) -> impl Iterator<Item = Captured> {
     let all = (0..Shape::CAPTURED).filter_map(|i| read(shm.captured_words(i)));
     all.map(|(_, captured)| captured)
         .filter(move |captured| captured.directory == directory && is_live(shm, captured))
 }
 
-/// Whatever the log has of the file with this inode is never looked at: it has no name any more, or the disk has it. The caller
-/// has the lock of its directory.
+/// Makes sure that nobody reads what the log has of the file with this inode: it has no name any more, or the disk has
+/// it. The caller holds its directory's lock.
 pub(crate) fn forget(shm: &Shm, inode: (u64, u64)) {
     for words in entries(shm, inode) {
         let lsn = words.u64(LSN).load(SeqCst);
@@ -119,7 +121,7 @@ pub(crate) fn forget(shm: &Shm, inode: (u64, u64)) {
     }
 }
 
-/// The file with this inode has one name more, or one less, in its directory. The caller has the lock of that.
+/// The file with this inode has one more name, or one less, in its directory. The caller holds that directory's lock.
 pub(crate) fn count(shm: &Shm, inode: (u64, u64), is_more: bool) {
     for words in entries(shm, inode).filter(|words| read(*words).is_some_and(|(found, _)| found == inode)) {
         let word = words.u32(LEN).load(Relaxed);
@@ -129,7 +131,8 @@ pub(crate) fn count(shm: &Shm, inode: (u64, u64), is_more: bool) {
 }
 
 impl Inside<'_> {
-    /// A place for the file with this inode, whose record is about to be made in the directory that is entered.
+    /// Reserves an entry for the file with this inode. Its record is about to be made in the directory that the caller
+    /// has entered.
     pub(crate) fn reserve<'s>(&self, shm: &'s Shm, inode: (u64, u64)) -> Option<Reserved<'s>> {
         let is_its_own = |found: &Option<((u64, u64), Captured)>| found.is_some_and(|(is, _)| is == inode);
         let busy = BUSY | u64::from(self.slot().number());
@@ -169,7 +172,7 @@ impl Reserved<'_> {
         words.u64(LSN).store(lsn, Release);
     }
 
-    /// There is none.
+    /// There will be no record.
     pub(crate) fn give_up(self) {
         self.0.u64(LSN).store(0, Release);
     }

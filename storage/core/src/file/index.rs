@@ -62,7 +62,7 @@ pub(crate) fn insert(shm: &Shm, slot: Slot<'_>) -> bool {
     false
 }
 
-/// Makes it findable no more.
+/// Makes the slot unfindable.
 #[cfg(feature = "std")]
 pub(crate) fn remove(shm: &Shm, slot: Slot<'_>) {
     let (dev, ino) = slot.inode();
@@ -75,7 +75,7 @@ pub(crate) fn remove(shm: &Shm, slot: Slot<'_>) {
     }
 }
 
-/// Empties bucket `i`; if the next one is empty, so may be the run of removed ones that ends here.
+/// Empties bucket `i`; if the next one is empty, the run of removed ones that ends here may become empty too.
 #[cfg(feature = "std")]
 fn vacate(shm: &Shm, i: usize) {
     let mask = shm.shape().buckets() - 1;

@@ -9,7 +9,7 @@ use super::{Flag, Inside, Slot, State};
 use crate::format::FOREVER;
 use crate::store::Store;
 
-/// What a real sync that begins now covers, once it has succeeded.
+/// What a real sync that begins now will cover once it has succeeded.
 pub(crate) struct Covered {
     last: u64,
     epoch: u64,
@@ -23,7 +23,7 @@ impl Inside<'_> {
     pub(crate) fn logs(&self, lsn: u64) {
         let slot = self.slot();
         if cfg!(debug_assertions) {
-            // In this order: whoever lost the lock meanwhile sees that it did.
+            // In this order: a holder that lost the lock meanwhile sees that it did.
             let (last, state) = (slot.last_lsn(), slot.state());
             assert!(
                 state.has(Flag::STUCK) || state.has(Flag::TRACKED) && lsn > last,
@@ -33,7 +33,7 @@ impl Inside<'_> {
         slot.newest().store(lsn, Release);
     }
 
-    /// It is in the log, with so many of the database's bytes.
+    /// A write is in the log, with this many of the database's bytes.
     #[inline]
     pub(crate) fn logged(&self, bytes: u64) {
         let slot = self.slot();
@@ -54,7 +54,7 @@ impl Inside<'_> {
         self.slot().raise_epoch();
     }
 
-    /// Everything that was written to it is durable: it is in the log from now on, if nothing keeps it out.
+    /// Everything that was written to the file is durable: it is in the log from now on, if nothing keeps it out.
     pub(crate) fn track(&self, has_room: bool) {
         let slot = self.slot();
         if !slot.may_track(slot.state(), has_room) {
@@ -71,10 +71,10 @@ impl Inside<'_> {
         slot.set(Flag::TRACKED);
     }
 
-    /// Takes the file out of the log. `sync` is a real fdatasync of it, which is needed if it has live records.
+    /// Takes the file out of the log. `sync` is a real fdatasync of it, which is needed if the file has live records.
     ///
-    /// If that fails, the records stay and the file is [`Flag::FAILED`]. So they do if a sync failed before: the
-    /// kernel dropped the pages, and an error is never retried into success.
+    /// If the sync fails, the records stay and the file becomes [`Flag::FAILED`]. The same happens if a sync failed
+    /// before: the kernel dropped the pages, and an error is never retried into success.
     pub(crate) fn leave(&self, store: &Store, why: Flag, sync: impl FnOnce() -> Result<(), Errno>) {
         let slot = self.slot();
         slot.forget_solid();
@@ -84,18 +84,19 @@ impl Inside<'_> {
             slot.left().fetch_add(1, Relaxed);
         }
         slot.raise_epoch();
-        // What somebody left behind who was lost inside is dealt with, too.
+        // This also deals with what a lost holder left behind.
         self.settled();
         self.assert_out();
     }
 
-    /// Up to where a real sync that begins now retires its records. Whoever lost the lock alive may log another one when it
-    /// goes on, which must not come back either: such a file never returns to the log.
+    /// The LSN up to which a real sync that begins now retires the file's records. A holder that lost the lock alive
+    /// may log another record when it goes on, and that one must not come back either: such a file never returns to the
+    /// log.
     pub(crate) fn retires(&self) -> u64 {
         if self.slot().state().has(Flag::STUCK) { FOREVER } else { self.slot().last_lsn() }
     }
 
-    /// Retires its live records: a real fdatasync, and then its watermark is raised.
+    /// Retires the file's live records: a real fdatasync, and then its watermark is raised.
     pub(crate) fn retire(&self, store: &Store, sync: impl FnOnce() -> Result<(), Errno>) {
         let slot = self.slot();
         let last = self.retires();
@@ -103,7 +104,7 @@ impl Inside<'_> {
             return;
         }
         match sync() {
-            // Another sync was told of an error, before or meanwhile: this one proves nothing.
+            // Another sync got an error, before or meanwhile: the success of this one proves nothing.
             Ok(()) if slot.state().has(Flag::FAILED) => {}
             Ok(()) if slot.raise_watermark(store, last.max(BORN)).is_ok() => {}
             _ => {
@@ -112,7 +113,8 @@ impl Inside<'_> {
         }
     }
 
-    /// Its database removed it. False if that cannot be left to the log, which must have a record that it is empty.
+    /// The database removed the file. False if its removal cannot be left to the log, which must have a record that the
+    /// file is empty.
     pub(crate) fn vanish(&self) -> bool {
         let slot = self.slot();
         let state = slot.state();
@@ -123,7 +125,8 @@ impl Inside<'_> {
         is_logged
     }
 
-    /// Its database makes it again. False if it did not remove it, or it was removed for good meanwhile.
+    /// The database makes the file again. False if it had not removed the file, or if it was removed for good
+    /// meanwhile.
     pub(crate) fn appear(&self) -> bool {
         let slot = self.slot();
         !slot.state().has(Flag::UNLINKED) && slot.clear(Flag::ABSENT).has(Flag::ABSENT)
@@ -143,7 +146,7 @@ impl Inside<'_> {
 
 /// Syncs.
 impl Inside<'_> {
-    /// What a real sync covers that begins now; names only if it is a whole one.
+    /// What a real sync that begins now covers; names only if `names`.
     pub(crate) fn covered(&self, names: bool) -> Covered {
         let slot = self.slot();
         Covered {
@@ -156,7 +159,7 @@ impl Inside<'_> {
     /// A real sync succeeded. If another one failed meanwhile, this success proves nothing.
     ///
     /// # Errors
-    /// What could not be retired is not acknowledged.
+    /// If records could not be retired, the sync is not acknowledged.
     pub(crate) fn synced(&self, store: &Store, covered: &Covered, has_room: bool) -> Result<(), Errno> {
         let slot = self.slot();
         if slot.state().has(Flag::FAILED) {
@@ -179,7 +182,7 @@ impl Inside<'_> {
         self.slot().epoch().load(Acquire) != covered.epoch
     }
 
-    /// So many of its renames are durable.
+    /// This many of its renames are durable.
     pub(crate) fn named(&self, renames: u64) {
         let slot = self.slot();
         debug_assert!(renames <= slot.renames(), "no more of its names are durable than it has had");
@@ -189,23 +192,23 @@ impl Inside<'_> {
 
 /// Stores.
 impl Inside<'_> {
-    /// A store into a mapping cannot fail in so many bytes from the file's start; returns what was known before. Nobody
-    /// knows it of a file that is out of the log.
+    /// A store into a mapping cannot fail in this many bytes from the file's start; returns the former value. It is
+    /// known only for a file that is in the log.
     #[cfg(feature = "std")]
     pub(crate) fn measured(&self, solid: u64) -> u64 {
-        // Whoever lost the lock meanwhile finds the file out of the log.
+        // A holder that lost the lock meanwhile finds the file out of the log.
         let may_be_stored = self.slot().state().has(Flag::TRACKED | Flag::STUCK);
         debug_assert!(may_be_stored, "only a file in the log is stored into");
         self.slot().solid_bytes().swap(solid, SeqCst)
     }
 
-    /// The file is cut: what is behind its new end is solid no more.
+    /// The file is cut: the part behind its new end is no longer solid.
     #[inline]
     pub(crate) fn is_cut(&self, len: u64) {
         self.slot().solid_bytes().fetch_min(len, SeqCst);
     }
 
-    /// Its times were moved for all stores that were noted.
+    /// Its times were moved for all stores that had been noted.
     #[cfg(feature = "std")]
     pub(crate) fn times_are_moved(&self) {
         self.slot().clear(Flag::STORED);
@@ -214,12 +217,13 @@ impl Inside<'_> {
 
 /// Directories.
 impl Inside<'_> {
-    /// Everything that has happened in the directory up to this change of it is in the log, or on disk. 0: that is not known.
+    /// Everything that has happened in the directory up to this change of it is in the log, or on disk. 0: that is not
+    /// known.
     pub(crate) fn is_known_up_to(&self, changed: u64) {
         self.slot().known_change().store(changed, SeqCst);
     }
 
-    /// The record with this LSN has all of a file in it.
+    /// The record with this LSN contains all of a file.
     pub(crate) fn has_content(&self, lsn: u64) {
         self.slot().newest_content().store(lsn, SeqCst);
     }
@@ -233,8 +237,8 @@ impl Inside<'_> {
         self.slot().sticky().fetch_add(1, SeqCst);
     }
 
-    /// It has so many holds: they were counted, since somebody died who may have been in the middle of a step. What the
-    /// dead wrote a sync does not cover that began before.
+    /// It has this many holds. They were counted, because a process that died may have been in the middle of a step. A
+    /// sync that began earlier does not cover what the dead process wrote.
     #[cfg(feature = "std")]
     pub(crate) fn holds_are(&self, count: u32) {
         self.slot().raise_epoch();
@@ -243,20 +247,20 @@ impl Inside<'_> {
 }
 
 impl Slot<'_> {
-    /// One of its holds is over. What it wrote a sync does not cover that began before.
+    /// One of its holds is over. A sync that began earlier does not cover what was written through it.
     pub(crate) fn hold_ends(self) {
         self.raise_epoch();
         let before = self.sticky().fetch_sub(1, SeqCst);
         debug_assert!(before > 0, "no more holds end than there were");
     }
 
-    /// Nobody can be found who would end a hold: the file stays out for good.
+    /// There is nobody who would end a hold: the file stays out for good.
     pub(crate) fn is_held_for_good(self) {
         self.set(Flag::STUCK | Flag::SYNC_NEEDED);
     }
 
-    /// True if nothing keeps a file of this state out of the log but what is not durable yet. One that left because the
-    /// log was full waits until there is room.
+    /// True if only bytes that are not durable yet keep a file in this state out of the log. A file that left because
+    /// the log was full waits until there is room.
     pub(crate) fn may_track(self, state: State, has_room: bool) -> bool {
         let held = self.holds() != 0;
         !held && !state.has(Flag::NEVER_TRACK) && (has_room || !state.has(Flag::LOG_FULL))

@@ -8,16 +8,17 @@
 //!                                 held by the waiter that noticed
 //! ```
 //!
-//! One that died while it published is not succeeded by any waiter: the kernel may have copied half of a page, and a sync of that
-//! would leave it torn. The daemon, which can open every file, publishes the record again and frees the lock (`reap`). That is a
-//! matter of milliseconds; only where no daemon does it within five seconds a waiter goes on with the file as it is.
+//! If the holder died while it published, no waiter takes its place: the kernel may have copied half of a page, and a
+//! sync would leave that page torn. The daemon, which can open every file, publishes the record again and frees the
+//! lock (`reap`). That takes milliseconds; only if no daemon does it within five seconds does a waiter go on with the
+//! file as it is.
 //!
-//! What may not be trusted: that the holder still runs. A holder that lost its lock finds out when it
-//! releases, and then asks for a real sync, because its publish may have come late. It never gets the lock back: whoever
-//! took it may let go before it does, or after.
+//! What may not be trusted: that the holder still runs. A holder that lost its lock finds out when it releases it, and
+//! then asks for a real sync, because its publish may have come late. It never gets the lock back, whether the new
+//! holder lets go before it or after it.
 //!
-//! A signal handler that writes to the file its own thread is writing finds itself as the owner: that is
-//! [`Entered::Nested`], and must not wait.
+//! A signal handler that writes to the very file that its own thread is writing finds itself as the owner: that is
+//! [`Entered::Nested`], and it must not wait.
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -34,15 +35,15 @@ const SPINS: u32 = 128;
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 /// Naps before a live holder counts as lost: two seconds.
 const NAPS_UNTIL_STUCK: u32 = 1000;
-/// Naps between two looks whether the holder's process stands still, which makes it count as lost: some 30 ms.
+/// Naps between two checks whether the holder's process stands still, which makes the holder count as lost: some 30 ms.
 const NAPS_UNTIL_LOOK: u32 = 14;
 
-/// Naps until a waiter goes on although nobody has finished the publish of a dead holder: five seconds, as long as what must not
-/// go around the log waits for a daemon ([`Patience`](crate::patience::Patience)).
+/// Naps until a waiter goes on although nobody has finished the publish of a dead holder: five seconds, as long as a
+/// file that must not go around the log waits for a daemon ([`Patience`](crate::patience::Patience)).
 const NAPS_UNTIL_UNFINISHED: u32 = 2500;
 
-/// Names no thread, and counts as dead: goes back into the lock for a holder that was lost alive. The holder's own word would
-/// tell it when it comes again that it is inside already.
+/// Names no thread, and counts as dead. It goes back into the lock in place of a holder that was lost alive: with its
+/// own word there, the holder would believe that it is still inside.
 const LOST_ALIVE: u64 = 1;
 
 /// How a file was entered.
@@ -63,13 +64,13 @@ impl<'a> Entered<'a> {
     }
 }
 
-/// A file's lock, held: what is needed for every change of the file's state but those of [`Slot`].
+/// A file's lock, held: every change of the file's state needs it, except those of [`Slot`].
 pub struct Inside<'a> {
     slot: Slot<'a>,
     owner: Owner,
     /// The holder that was lost inside, 0 for none.
     lost: Cell<u64>,
-    /// Ticks that were waited, 0 if nobody was inside.
+    /// Ticks spent waiting, 0 if nobody was inside.
     waited: u64,
 }
 
@@ -90,16 +91,16 @@ impl<'a> Inside<'a> {
         self.waited
     }
 
-    /// True if the lock was taken from a holder that was lost inside. Its record may be in the log and not
-    /// in the file: before anything else the file must be retired, or that record could come back after
-    /// others have seen the file without it.
+    /// True if the lock was taken from a holder that was lost inside. Its record may be in the log and not in the file:
+    /// the file must be retired before anything else, or that record could come back after others have seen the file
+    /// without it.
     #[inline]
     pub fn inherited(&self) -> bool {
         self.lost.get() != 0
     }
 
-    /// The file was retired: what the lost holder left has been dealt with. Without this the lock goes back to
-    /// the lost one if that is dead, else to nobody, for the next to deal with.
+    /// The file was retired, and what the lost holder left has been dealt with. Without this call the lock goes back:
+    /// to the lost holder if that one is dead, otherwise to nobody, and the next one to enter deals with it.
     #[inline]
     pub fn settled(&self) {
         self.lost.set(0);
@@ -113,7 +114,7 @@ impl<'a> Slot<'a> {
         self.enter_or(shm, owner, &|| ())
     }
 
-    /// The same; `finish` is called again and again while a holder that died in its publish is in the way.
+    /// The same; `finish` is called repeatedly while a holder that died in its publish is in the way.
     #[inline]
     pub(crate) fn enter_or(self, shm: &'a Shm, owner: Owner, finish: &dyn Fn()) -> Entered<'a> {
         match self.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
@@ -123,20 +124,20 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Enters it if nobody is inside.
+    /// Enters the file if nobody is inside.
     pub fn try_enter(self, owner: Owner) -> Option<Inside<'a>> {
         let free = self.lock().compare_exchange(0, owner.word(), Acquire, Relaxed).is_ok();
         free.then(|| Inside::new(self, owner, 0, 0))
     }
 
-    /// Enters it in the place of a holder of which the caller knows that it is dead, if that still is inside.
+    /// Enters the file in place of a holder that the caller knows to be dead, if that holder is still inside.
     #[cfg(feature = "std")]
     pub(crate) fn take_over(self, dead: u64, owner: Owner) -> Option<Inside<'a>> {
         let taken = self.lock().compare_exchange(dead, owner.word(), SeqCst, Relaxed).is_ok();
         taken.then(|| Inside::new(self, owner, 0, 0))
     }
 
-    /// The lane of a process that died while it published a change of this file, if nobody has dealt with that.
+    /// The lane of a process that died while it published a change of this file, if nobody has dealt with it yet.
     pub(crate) fn half_published(self, shm: &Shm) -> Option<Lane<'_>> {
         let is_dead = |lane: &Lane<'_>| {
             Owner::from_word(lane.owner().load(Acquire)).is_some_and(|owner| owner.is_dead(shm))
@@ -144,8 +145,8 @@ impl<'a> Slot<'a> {
         shm.lanes().find(|lane| self.is_published_by(*lane) && is_dead(lane))
     }
 
-    /// True for the lane of a change of this file whose publish has begun, and which nobody has retired since: neither with the
-    /// file's content nor because whoever made it had lost the lock alive.
+    /// True for the lane of a change of this file whose publish has begun and which has not been retired since, neither
+    /// with the file's content nor because its writer had lost the lock alive.
     pub(crate) fn is_published_by(self, lane: Lane<'_>) -> bool {
         !self.state().has(Flag::STUCK)
             && lane.record().load(Acquire) != 0
@@ -163,7 +164,7 @@ fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner, finish: &dyn Fn()) -> En
         match slot.lock().compare_exchange(0, owner.word(), Acquire, Relaxed) {
             Ok(_) => {
                 if patience.napped {
-                    // Whoever woke this thread has forgotten the others that sleep.
+                    // The thread that woke this one has forgotten the other sleepers.
                     slot.waiters().store(1, SeqCst);
                 }
                 return Entered::Alone(Inside::new(slot, owner, 0, waited()));
@@ -171,7 +172,7 @@ fn wait<'a>(shm: &'a Shm, slot: Slot<'a>, owner: Owner, finish: &dyn Fn()) -> En
             Err(holder) if patience.is_over(shm, slot, holder) => {
                 if slot.lock().compare_exchange(holder, owner.word(), Acquire, Relaxed).is_ok() {
                     if patience.meets_half(shm, slot) {
-                        // The holder went on after it was looked at, and died in another publish.
+                        // The holder went on after the last check, and died in another publish.
                         let _ = slot.lock().compare_exchange(owner.word(), holder, SeqCst, Relaxed);
                         continue;
                     }
@@ -198,9 +199,9 @@ struct Patience {
     spins: u32,
     /// It has slept, or was about to.
     napped: bool,
-    /// The holder's process lives, and whatever it does next may come late.
+    /// The holder's process lives, and its next steps may come late.
     stuck: bool,
-    /// Somebody died in a publish here, which is to be finished.
+    /// A process died in a publish here, and the publish has to be finished.
     unfinished: bool,
 }
 
@@ -223,12 +224,12 @@ impl Patience {
         let halted = || looks() && owner.is_some_and(|owner| owner.is_halted(shm));
         self.stuck = !dead && (naps > NAPS_UNTIL_STUCK || sim::halts().unwrap_or_else(halted));
         let is_over = dead || self.stuck;
-        // By the dead holder, or by one before it in whose place this one was finishing.
+        // Half published by the dead holder, or by an earlier one whose publish that holder was finishing.
         self.unfinished = is_over && self.meets_half(shm, slot);
         is_over && !self.unfinished
     }
 
-    /// True if the file has half of a change of a dead process, and somebody may still make it whole.
+    /// True if the file has half of a dead process's change, and the daemon may still complete it.
     fn meets_half(&self, shm: &Shm, slot: Slot<'_>) -> bool {
         self.spins <= SPINS + NAPS_UNTIL_UNFINISHED && slot.half_published(shm).is_some()
     }

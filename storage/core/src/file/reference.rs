@@ -1,4 +1,4 @@
-//! Which file a slot is, or was.
+//! Which file a slot belongs to, or belonged to.
 
 /// A managed file, as a descriptor remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a slot says of a file from its registration on, and what of one that has lost it.
+//! What a slot holds of a file from its registration on, and after the file has lost it.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::path::Path;
@@ -8,43 +8,44 @@ use seawall_stats::Class;
 
 use super::{FileRef, Flag, Slot};
 
-/// A file that is to be registered.
+/// A file to be registered.
 pub struct Newcomer<'a> {
-    /// Index of the registered directory it lies under.
+    /// Index of the registered directory that it lies under.
     pub root: u32,
-    /// Who it is.
+    /// Its identity.
     pub identity: &'a Identity,
     /// Where it is, relative to the root. A hint.
     pub hint: &'a Path,
     /// st_dev and st_ino.
     pub inode: (u64, u64),
-    /// Where its waits are counted.
+    /// The class to which its waits are counted.
     pub class: Class,
-    /// How it is after its registration.
+    /// Its state after its registration.
     pub begins: Begins,
-    /// A sync of its directory makes a new name of it durable ([`Flag::NAMED_BY_DIRECTORY`]).
+    /// A sync of its directory makes its new name durable ([`Flag::NAMED_BY_DIRECTORY`]).
     pub is_named_by_directory: bool,
     /// A directory: its records are changes of names in it.
     pub is_directory: bool,
 }
 
-/// How a file is after its registration.
+/// A file's state after its registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begins {
     /// Its first fsync is real, and takes it into the log.
     Outside,
     /// Its first write is logged. Its content and its name are durable already.
     InLog,
-    /// The same of an empty file of which the disk may know nothing yet: its directory is in the log, with its name.
+    /// The same for an empty file of which the disk may know nothing yet: its name is in the log of its directory.
     InLogWithName,
-    /// Its first write was to be logged, but the disk refused the sync that goes before it: every write of it fails.
+    /// Its first write should have been logged, but the disk refused the sync that comes first: every write of it
+    /// fails.
     Failed,
 }
 
 impl Begins {
     pub(crate) fn flags(self) -> Flag {
         match self {
-            // What changed before it was watched, its name or its mode, only a whole fsync covers.
+            // Only a whole fsync covers what changed before the file was watched, its name or its mode.
             Self::Outside => Flag::SYNC_NEEDED,
             Self::InLog => Flag::ATOMIC,
             Self::InLogWithName => Flag::ATOMIC | Flag::UNBORN,
@@ -54,7 +55,7 @@ impl Begins {
 }
 
 impl Slot<'_> {
-    /// Its words are this file's from now on, all of whose records will be newer than `on_disk`.
+    /// From now on the slot's words belong to this file, all of whose records will be newer than `on_disk`.
     pub(crate) fn begin(self, newcomer: &Newcomer<'_>, file: FileRef, on_disk: u64) {
         debug_assert!(self.is_vacant(), "a slot has one file at a time");
         self.newest().store(on_disk, Relaxed);
@@ -80,21 +81,21 @@ impl Slot<'_> {
         self.uses().store(file.generation, SeqCst);
     }
 
-    /// It counts from now on, as that.
+    /// The file counts from now on, with these flags.
     pub(crate) fn counts(self, begins: Flag) {
         self.flags().store((Flag::USED | begins).0, SeqCst);
     }
 
-    /// Whoever remembers the file finds out that the slot is not its any more.
+    /// Processes that remember the file find out that the slot no longer belongs to it.
     ///
-    /// Somebody may have lost its lock alive and go on at any time, with what it knows of this file. Such a slot gets no
-    /// other file as long as the run-time memory lives.
+    /// A thread that lost the lock alive may go on at any time, with what it knows of this file. Its slot gets no other
+    /// file as long as the run-time memory lives.
     pub(crate) fn end(self) {
         self.uses().fetch_add(1, SeqCst);
         self.clear(Flag::ALL.without(Flag::STUCK));
     }
 
-    /// True if it may be another file's.
+    /// True if the slot can be given to another file.
     pub(crate) fn is_vacant(self) -> bool {
         !self.state().has(Flag::USED | Flag::STUCK)
     }

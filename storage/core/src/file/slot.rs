@@ -1,4 +1,4 @@
-//! A file's slot in the run-time memory: its words, which are private to this module, what they say, and the changes
+//! A file's slot in the run-time memory: its words, which are private to this module, what they mean, and the changes
 //! that need no lock.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -40,16 +40,16 @@ words! {
     epoch: u64 @ 24,
     /// Sticky holds: mappings, streams, io_uring.
     sticky: u32 @ 32,
-    /// Generation of the slot: descriptors that remember another one classify anew.
+    /// Generation of the slot: a descriptor that remembers another one looks its file up anew.
     uses: u32 @ 36,
-    /// Index of the root it lies under.
+    /// Index of the root that it lies under.
     root_index: u32 @ 40,
-    /// What the database uses it for ([`Class`] as a number): its waits are counted there.
+    /// The database's use of it ([`Class`] as a number): its waits are counted there.
     class_number: u32 @ 44,
-    /// All records at or below are on disk. The pool's cell is the truth, this a mirror.
+    /// All records at or below this LSN are on disk. The pool's cell is the truth, this is a mirror.
     on_disk: u64 @ 48,
-    /// Bytes from the start that have blocks on disk and lie inside the file: there a store into a mapping
-    /// cannot fail for want of space. 0: not known. Only a tracked file has any.
+    /// Bytes from the start that have blocks on disk and lie inside the file: there a store into a mapping cannot fail
+    /// for want of space. 0: not known. Only a tracked file has a value.
     solid_bytes: u64 @ 56,
     /// st_dev.
     dev: u64 @ 64,
@@ -65,24 +65,26 @@ words! {
     bytes: u64 @ 104,
     /// Writes that passed by the log.
     untracked_writes: u64 @ 112,
-    /// How often it left the log.
+    /// How often the file left the log.
     left: u64 @ 120,
-    /// Counts its renames, twice each: before and after. Like the next one it goes on when the slot changes hands.
+    /// Counts the file's renames, twice each: before and after. Like the next word, it continues when the slot changes
+    /// hands.
     names: u64 @ 128,
-    /// How many of them are on disk.
+    /// How many of them are durable.
     durable_names: u64 @ 136,
-    /// Process and thread that raise the watermark in the pool, 0 for none: also whoever lost the lock alive does that alone.
+    /// Process and thread that raise the watermark in the pool, 0 for none: even a thread that lost the lock alive does
+    /// that alone.
     raising: u64 @ 144,
-    /// Of a directory: its change time when everything that had happened in it was in the log, in nanoseconds since the epoch.
-    /// 0: not known.
+    /// For a directory: its change time when everything that had happened in it was in the log, in nanoseconds since
+    /// the epoch. 0: not known.
     known_change: u64 @ 152,
-    /// Of a directory: the highest LSN of a record that has all of a file in it.
+    /// For a directory: the highest LSN of a record that contains all of a file.
     newest_content: u64 @ 160,
-    /// Of a directory: changes that waited for a log on a disk or on other hosts since a sync of something in it.
+    /// For a directory: changes that waited for a log on a disk or on other hosts since a sync of something in it.
     unsynced: u64 @ 168,
 }
 
-/// What was counted of a file since its registration.
+/// Counters of a file since its registration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Absorbed fsyncs.
@@ -95,11 +97,11 @@ pub struct Counters {
     pub bytes: u64,
     /// Writes that passed by the log.
     pub untracked_writes: u64,
-    /// How often it left the log.
+    /// How often the file left the log.
     pub left: u64,
 }
 
-/// Looking.
+/// Reading a slot.
 impl<'a> Slot<'a> {
     /// Slot `number`, used or not. `None` if there is no such slot.
     #[inline]
@@ -118,19 +120,19 @@ impl<'a> Slot<'a> {
         self.number
     }
 
-    /// The file that has it now, if any has.
+    /// The file that has the slot now, if there is one.
     #[inline]
     pub fn file(self) -> FileRef {
         FileRef { slot: self.number, generation: self.uses().load(Acquire) }
     }
 
-    /// True while the slot is this file's.
+    /// True while the slot belongs to this file.
     #[inline]
     pub fn is_of(self, file: FileRef) -> bool {
         self.uses().load(Acquire) == file.generation && self.state().has(Flag::USED)
     }
 
-    /// What is said of it.
+    /// The file's state.
     #[inline]
     pub fn state(self) -> State {
         State(self.flags().load(Acquire))
@@ -142,12 +144,12 @@ impl<'a> Slot<'a> {
         (self.dev().load(Relaxed), self.ino().load(Relaxed))
     }
 
-    /// Index of the registered directory it lies under.
+    /// Index of the registered directory that it lies under.
     pub fn root(self) -> u32 {
         self.root_index().load(Acquire)
     }
 
-    /// Where its waits are counted.
+    /// The class to which its waits are counted.
     #[inline]
     pub fn class(self) -> Class {
         Class::from_word(self.class_number().load(Relaxed))
@@ -159,7 +161,7 @@ impl<'a> Slot<'a> {
         self.newest().load(Acquire)
     }
 
-    /// All its records at or below are on disk.
+    /// All its records at or below this LSN are on disk.
     #[inline]
     pub fn watermark(self) -> u64 {
         self.on_disk().load(Acquire)
@@ -177,12 +179,12 @@ impl<'a> Slot<'a> {
         self.solid_bytes().load(Acquire)
     }
 
-    /// How many hold it out of the log: mappings, streams, io_uring.
+    /// How many holds keep it out of the log: mappings, streams, io_uring.
     pub fn holds(self) -> u32 {
         self.sticky().load(Acquire)
     }
 
-    /// What was counted.
+    /// Its counters.
     pub fn counters(self) -> Counters {
         let read = |word: &core::sync::atomic::AtomicU64| word.load(Relaxed);
         Counters {
@@ -195,23 +197,23 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// The owner word of whoever is inside, 0 for nobody.
+    /// The owner word of the thread inside, 0 for none.
     #[inline]
     pub fn holder(self) -> u64 {
         self.lock().load(SeqCst)
     }
 
-    /// Threads that may sleep until whoever is inside has left.
+    /// Threads that may sleep until the thread inside has left.
     pub fn sleepers(self) -> u32 {
         self.waiters().load(SeqCst)
     }
 
-    /// True for a directory whose change time is that of the last change that is known.
+    /// True for a directory whose change time is that of its last known change.
     pub(crate) fn is_known_at(self, changed: u64) -> bool {
         changed != 0 && self.known_change().load(SeqCst) == changed
     }
 
-    /// True for a directory of which a live record has all of a file in it: the disk may lack that file.
+    /// True for a directory with a live record that contains all of a file: the disk may lack that file.
     pub fn has_live_content(self) -> bool {
         self.newest_content().load(SeqCst) > self.watermark()
     }
@@ -227,10 +229,10 @@ impl<'a> Slot<'a> {
         self.names().load(SeqCst) > self.durable_names().load(SeqCst)
     }
 
-    /// What has to hold of every file, whatever is under way.
+    /// Checks what must hold for every file, whatever is under way.
     ///
     /// # Errors
-    /// What does not.
+    /// What does not hold.
     pub fn check(self) -> Result<(), &'static str> {
         let state = self.state();
         let is_lost = state.has(Flag::FAILED | Flag::STUCK);
@@ -251,7 +253,7 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// Changes that need no lock: the file is not the caller's alone, and need not be.
+/// Changes that need no lock: the caller does not have the file alone, and need not.
 impl Slot<'_> {
     /// Asks for a real fsync: the next one, and also the one after a sync that is under way now.
     #[inline]
@@ -260,7 +262,7 @@ impl Slot<'_> {
         self.raise_epoch();
     }
 
-    /// The file is going to have another name, or has it now: the next fsync makes it durable.
+    /// The file is about to get another name, or has it now: the next fsync makes that name durable.
     pub(crate) fn renamed(self) {
         if self.state().has(Flag::NAMED_BY_DIRECTORY) {
             self.names().fetch_add(1, SeqCst);
@@ -269,21 +271,21 @@ impl Slot<'_> {
         }
     }
 
-    /// How many renames there were: those a sync covers that begins now.
+    /// How many renames there have been: a sync that begins now covers these.
     #[inline]
     pub(crate) fn renames(self) -> u64 {
         self.names().load(SeqCst)
     }
 
-    /// A sync of ours failed, and whoever asks next would be told that all is well: the file never returns to the log.
+    /// A sync of Seawall's own failed, and the next caller would get a success: the file never returns to the log.
     pub fn distrust(self) {
         self.set(Flag::FAILED | Flag::SYNC_NEEDED);
     }
 
-    /// A real sync failed that the database asked for. The kernel may have dropped the pages and will report success next
-    /// time; a tracked file's records still hold the data, so they stay, and the file is not believed again.
+    /// A real sync that the database asked for failed. The kernel may have dropped the pages and will report success
+    /// next time. A tracked file's records still hold the data, so they stay, and the file is not trusted again.
     ///
-    /// Not only EIO: a file system that allocates late drops pages on ENOSPC and EDQUOT too.
+    /// This covers more than EIO: a file system that allocates late drops pages on ENOSPC and EDQUOT too.
     pub(crate) fn sync_failed(self, error: Errno) {
         self.disturb();
         let never_reached_the_disk = matches!(error, Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS);
@@ -292,7 +294,8 @@ impl Slot<'_> {
         }
     }
 
-    /// Keeps it from returning to the log. It leaves the log with its next change of hands ([`Inside::leave`](super::Inside)).
+    /// Keeps the file from returning to the log. It leaves the log at its next change of hands
+    /// ([`Inside::leave`](super::Inside)).
     pub(crate) fn keep_out(self, why: KeptOut) {
         self.set(why.flag());
     }
@@ -302,22 +305,22 @@ impl Slot<'_> {
         self.clear(why.flag());
     }
 
-    /// Its changes wait while it is out of the log.
+    /// Changes of the file wait while it is out of the log.
     pub(crate) fn suspend(self) {
         self.set(Flag::SUSPENDED);
     }
 
-    /// They go on.
+    /// Changes of the file go on.
     pub(crate) fn resume(self) {
         self.clear(Flag::SUSPENDED);
     }
 
-    /// Somebody opened it with O_DSYNC or O_SYNC that was taken off.
+    /// The file was opened with O_DSYNC or O_SYNC, which Seawall removed.
     pub(crate) fn opened_for_sync(self) {
         self.set(Flag::DSYNC);
     }
 
-    /// Nobody may take a store into a mapping of it for safe until it is measured anew.
+    /// No store into a mapping of it may count as safe until it is measured anew.
     #[inline]
     pub(crate) fn forget_solid(self) {
         self.solid_bytes().store(0, SeqCst);
@@ -331,17 +334,17 @@ impl Slot<'_> {
         }
     }
 
-    /// Of a directory: one more change waits for the log. How many did since something in it was synced.
+    /// For a directory: one more change waits for the log. Returns how many did since something in it was synced.
     pub(crate) fn waits_unsynced(self) -> u64 {
         self.unsynced().fetch_add(1, Relaxed)
     }
 
-    /// Of a directory: it was synced, or something in it was.
+    /// For a directory: it was synced, or something in it was.
     pub(crate) fn has_synced_names(self) {
         self.unsynced().store(0, Relaxed);
     }
 
-    /// The disk has it.
+    /// The disk has the file.
     pub(super) fn is_born(self) {
         if self.state().has(Flag::UNBORN) {
             self.clear(Flag::UNBORN);
@@ -354,7 +357,7 @@ impl Slot<'_> {
         self.absorbed().fetch_add(1, Relaxed);
     }
 
-    /// Counts a real one.
+    /// Counts a real fsync.
     pub(crate) fn count_real_sync(self) {
         self.real_syncs().fetch_add(1, Relaxed);
     }

@@ -1,9 +1,9 @@
-//! What is said of a file: the bits of its state.
+//! The state of a file, as bits.
 
 use core::ops::BitOr;
 use core::time::Duration;
 
-/// For how long a change waits whose file is [suspended](Flag::SUSPENDED). No freeze that suspends files lasts longer.
+/// How long a change of a [suspended](Flag::SUSPENDED) file waits. No freeze that suspends files lasts longer.
 pub const SUSPENDED_AT_MOST: Duration = Duration::from_secs(90);
 
 /// Bits of a file's [`State`]. Only the verbs of this module set and clear them.
@@ -28,38 +28,41 @@ impl Flag {
     pub const STUCK: Self = Self(16);
     /// The last name is gone: the daemon may forget the slot.
     pub const UNLINKED: Self = Self(32);
-    /// A writer without Seawall was seen: the file stays out of the log until it has gone.
+    /// A writer without Seawall was seen: the file stays out of the log until that writer has gone.
     pub const FOREIGN: Self = Self(64);
-    /// Somebody opened it with O_DSYNC or O_SYNC that we took off: inherited descriptors count as such.
+    /// It was opened with O_DSYNC or O_SYNC, which Seawall removed: inherited descriptors count as opened that way.
     pub const DSYNC: Self = Self(128);
     /// It left the log because the log was full.
     pub const LOG_FULL: Self = Self(256);
     /// Its owner was changed: recovery leaves files of others alone, so it never returns to the log.
     pub const GIVEN_AWAY: Self = Self(512);
-    /// Every write of it goes through the log ([`Policy::Atomic`](seawall_wire::shm::Policy)): a full log is waited for.
+    /// Every write of it goes through the log ([`Policy::Atomic`](seawall_wire::shm::Policy)): its writes wait while
+    /// the log is full.
     pub const ATOMIC: Self = Self(1024);
-    /// It lies on ext4 or XFS: a sync of its directory makes a new name durable, and fdatasync of the file is not
-    /// expected to.
+    /// It lies on ext4 or XFS: a sync of its directory makes a new name durable, and an fdatasync of the file need not
+    /// do so.
     pub const NAMED_BY_DIRECTORY: Self = Self(2048);
-    /// It was published by a store into a mapping, for which the kernel need not move its times: the daemon does.
+    /// It was published by a store into a mapping. The kernel need not move its times for that: the daemon does.
     pub const STORED: Self = Self(4096);
-    /// It is out of the log while a copy or a snapshot is taken, and has no guard.
+    /// It is out of the log, and has no guard, while a copy or a snapshot is taken.
     pub const FROZEN: Self = Self(8192);
-    /// No guard can be where it is now, out of its directory or with a second name: it never returns to the log.
+    /// No guard can stand where it is now, out of its directory or with a second name: it never returns to the log.
     pub const UNGUARDED: Self = Self(16384);
-    /// It is out of the log, and has no guard, while too few keepers have copies of that.
+    /// It is out of the log, and has no guard, while too few keepers have copies of the log.
     pub const ALONE: Self = Self(32768);
 
     /// A directory: its records are changes of names in it.
     pub const DIRECTORY: Self = Self(131_072);
 
-    /// Its database removed it, and will make it again: it is there, empty, and programs under Seawall do not see it.
+    /// Its database removed it, and will make it again: it is there, empty, and hidden from programs under Seawall.
     pub const ABSENT: Self = Self(65536);
 
-    /// The disk may know nothing of it yet: its name is in its directory's log, and whatever was written is in its own.
+    /// The disk may know nothing of it yet: its name is in its directory's log, and everything written to it is in its
+    /// own.
     pub const UNBORN: Self = Self(262_144);
 
-    /// While it is out of the log its changes wait: their database may rely on pages that cannot be torn, and a copy is taken.
+    /// Its changes wait while it is out of the log: its database may rely on pages that cannot be torn, and a copy is
+    /// being taken.
     pub const SUSPENDED: Self = Self(524_288);
 
     /// Any of these forbids a return to the log.
@@ -76,7 +79,7 @@ impl Flag {
 }
 
 impl Flag {
-    /// All of these but that.
+    /// All of these bits except those.
     #[must_use]
     pub const fn without(self, that: Self) -> Self {
         Self(self.0 & !that.0)
@@ -113,15 +116,15 @@ impl State {
         self.has(Flag::SUSPENDED) && !self.has(Flag::TRACKED)
     }
 
-    /// True for a file whose writes are refused: every one of them is to be logged, and no sync will take it into the
-    /// log again. Nothing could make a torn page whole, and its fsyncs fail anyway.
+    /// True for a file whose writes are refused: every one of them must be logged, and no sync will take the file into
+    /// the log again. Nothing could repair a torn page, and its fsyncs fail anyway.
     #[inline]
     pub(crate) fn is_barred(self) -> bool {
         self.has(Flag::ATOMIC) && self.has(Flag::FAILED) && !self.has(Flag::TRACKED)
     }
 }
 
-/// Why a file is kept out of the log by somebody who does not write it, or for good.
+/// Why a file is kept out of the log by something other than its writer, or for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptOut {
     /// [`Flag::FOREIGN`].
@@ -139,7 +142,7 @@ pub enum KeptOut {
 }
 
 impl KeptOut {
-    /// The bit that says so.
+    /// The bit for this reason.
     pub const fn flag(self) -> Flag {
         match self {
             Self::Foreign => Flag::FOREIGN,

@@ -11,10 +11,10 @@ use crate::format;
 use crate::store::Store;
 use crate::thread::Thread;
 
-/// That of a file of which the disk may know nothing ([`Flag::UNBORN`](super::Flag)): recovery makes it again, if its directory's
-/// log says what it was. Older than any record that has to do with it.
+/// The watermark of a file of which the disk may know nothing ([`Flag::UNBORN`](super::Flag)): recovery makes such a
+/// file again if its directory's log says what it was. It is older than any record about the file.
 pub const UNBORN: u64 = 0;
-/// The lowest one of a file that is on the disk.
+/// The lowest watermark of a file that is on the disk.
 pub(super) const BORN: u64 = 1;
 
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -25,8 +25,8 @@ impl Slot<'_> {
     /// recovery will not replay them.
     ///
     /// # Errors
-    /// The medium failed: recovery may replay these records, so nothing that relies on their not being live may be
-    /// acknowledged.
+    /// The medium failed: recovery may replay these records, so nothing may be acknowledged that relies on their being
+    /// retired.
     pub(crate) fn raise_watermark(self, store: &Store, lsn: u64) -> Result<(), Errno> {
         let cell = format::watermark(self.number());
         let raise = |pool: &Region| {
@@ -45,15 +45,15 @@ impl Slot<'_> {
     }
 }
 
-/// A turn at a file's watermark. The file's lock is not enough: whoever lost it alive, because it stood still, may be in the
-/// middle of raising the cell, and would put a lower value over what was raised meanwhile.
+/// The exclusive right to raise a file's watermark. The file's lock is not enough: a holder that lost it alive, because
+/// it stood still, may be in the middle of raising the cell, and would overwrite a later value with a lower one.
 struct Turn<'a> {
     slot: Slot<'a>,
     me: u64,
 }
 
 impl<'a> Turn<'a> {
-    /// Waits for whoever raises it, unless that is dead.
+    /// Waits for the thread that raises it, unless that thread is dead.
     fn take(slot: Slot<'a>) -> Self {
         let me = Thread::this();
         let mut has_waited = false;
@@ -66,7 +66,7 @@ impl<'a> Turn<'a> {
             }
             has_waited = true;
             if !sim::waits() {
-                // Woken early or not: it looks again.
+                // Woken early or not, it looks again.
                 let _ = nanosleep(&NAP);
             }
         }
@@ -75,7 +75,7 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Whoever took it for dead has it by now.
+        // A thread that took this one for dead holds the turn by now.
         let _ = self.slot.raising().compare_exchange(self.me, 0, SeqCst, Relaxed);
     }
 }

@@ -1,8 +1,8 @@
 //! A persistent number that is updated in place: two checked copies, written one after the other.
 //!
-//! A crash during an update leaves one copy whole, so the cell always holds the old value or the new one.
-//! After it both hold the new one, so one copy that was damaged later does not bring the old one back.
-//! Values only grow. Two damaged copies are damage, and are reported as such.
+//! A crash during an update leaves one copy whole, so the cell always holds the old value or the new one. After an
+//! update both copies hold the new value, so damage to one copy later does not bring the old value back. Values only
+//! grow. Two damaged copies are damage, and are reported as such.
 
 use seawall_media::{Region, fence, mix};
 
@@ -26,7 +26,7 @@ impl Cell {
         (self.at, Self::BYTES)
     }
 
-    /// Writes both copies. For entries that nothing refers to yet; persisted after the next fence.
+    /// Writes both copies. For cells that nothing refers to yet; persisted after the next fence.
     pub fn format(self, region: &Region, value: u64) {
         for copy in 0..2 {
             self.put(region, copy, value);
@@ -38,15 +38,15 @@ impl Cell {
         self.copy(region, 0).max(self.copy(region, 1))
     }
 
-    /// Raises the value and waits until that is persisted. A lower value changes nothing.
-    /// The caller holds whatever lock guards the cell.
+    /// Raises the value and waits until that is persisted. A lower value changes nothing. The caller holds whatever
+    /// lock guards the cell.
     pub fn raise(self, region: &Region, value: u64) {
         let (a, b) = (self.copy(region, 0), self.copy(region, 1));
-        // Whoever raised it last may have been killed before its fence: what is seen need not be persisted.
+        // The last writer may have been killed before its fence: the visible value need not be persisted.
         region.flush(self.at, Self::BYTES);
         fence();
         let now = a.max(b).filter(|now| *now >= value);
-        // … or between its copies, and the one that lacks the value is still to be written.
+        // … or between its two copies, and then the copy that lacks the value still has to be written.
         if now.is_some() && a == b {
             return;
         }
@@ -73,7 +73,7 @@ impl Cell {
     }
 }
 
-/// Mixes in the place, so that a misdirected write does not look valid.
+/// Mixes in the position, so that a misdirected write does not look valid.
 fn check(value: u64, at: usize) -> u64 {
     mix(value ^ (at as u64).rotate_left(40) ^ 0x5ea_7a11)
 }

@@ -1,4 +1,4 @@
-//! A managed file on the medium: who it is, where it was seen, and how far it is on disk.
+//! A managed file on the medium: its identity, where it was seen, and how far it is on disk.
 //!
 //! ```text
 //! 0    state word (generation, used, check)      written last, 8 bytes, never torn
@@ -50,7 +50,7 @@ impl EntryState {
     }
 }
 
-/// Who a managed file is.
+/// The identity of a managed file.
 #[derive(Clone, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Descriptor {
@@ -77,7 +77,7 @@ assert_layout!(Descriptor, 360, {
 const _: () = assert!(DESCRIPTOR_AT + size_of::<Descriptor>() <= FILE_ENTRY_BYTES);
 
 impl Descriptor {
-    /// A descriptor; a path that is too long is cut to nothing (it is a hint). `None`: handle too long.
+    /// A descriptor. A path that is too long is dropped (it is only a hint). `None`: the handle is too long.
     pub fn new(root: u32, fs: [u8; 16], kind: i32, handle: &[u8], path: &[u8]) -> Option<Self> {
         let mut d = Self::new_zeroed();
         (d.root, d.fs, d.handle_kind) = (root, fs, kind);
@@ -91,7 +91,7 @@ impl Descriptor {
         Some(d)
     }
 
-    /// The same of a directory.
+    /// Makes it a directory's descriptor.
     #[must_use]
     pub fn of_directory(mut self) -> Self {
         self.is_directory = 1;
@@ -131,10 +131,10 @@ impl Descriptor {
     }
 }
 
-/// A watermark that no record is above: nothing that the log holds of the file, or ever will, counts.
+/// A watermark above every record: nothing that the log holds of the file, now or later, counts.
 pub const FOREVER: u64 = 1 << 62;
 
-/// The watermark of file `slot`: all its records at or below are on disk.
+/// The watermark of file `slot`: all its records at or below it are on disk.
 #[inline]
 pub fn watermark(slot: u32) -> Cell {
     Cell::at(Layout::file(slot) + WATERMARK_AT)

@@ -19,14 +19,14 @@ pub enum Zone {
     Spilled,
 }
 
-/// Registered directories a pool has room for.
+/// How many registered directories a pool has room for.
 pub const ROOTS: u32 = 16;
 /// Bytes of one root entry.
 pub const ROOT_ENTRY_BYTES: usize = 2048 + 128;
 /// Bytes of one file entry.
 pub const FILE_ENTRY_BYTES: usize = 512;
 
-/// Most slots of a spill area: its daemon keeps 24 bytes of each in memory.
+/// Most slots of a spill area: the daemon keeps 24 bytes for each in memory.
 const MOST_SLOTS: u32 = 1 << 20;
 
 const PAGE: usize = 4096;
@@ -53,7 +53,7 @@ impl Layout {
     /// Entries of the largest file table.
     pub const MOST_FILES: u32 = 4096;
 
-    /// The largest pool: what a process has of addresses.
+    /// The largest pool: as large as a process's address space allows.
     pub const MAX_SIZE: u64 = 1 << 47;
 
     /// The layout of a pool of `size` bytes, or `None` if that is too small, or too large.
@@ -69,8 +69,8 @@ impl Layout {
         Some(layout)
     }
 
-    /// The same with room for what a spill area of so many slots needs, at the cost of a few segments. `None`: that
-    /// would be more than a quarter of the log, or are more slots than there may be.
+    /// The same with room for what a spill area with this many slots needs, at the cost of a few segments. `None`: that
+    /// would take more than a quarter of the log, or the slots are more than there may be.
     pub fn with_spill(self, slots: u32) -> Option<Self> {
         let taken = u32::try_from(bytes_for(slots).div_ceil(self.segment_bytes as usize)).ok()?;
         (taken <= self.segments / 4 && slots <= MOST_SLOTS)
@@ -89,7 +89,7 @@ impl Layout {
         self.segment(self.segments)
     }
 
-    /// Bytes the pool must have.
+    /// Bytes that the pool must have.
     pub fn end(&self) -> u64 {
         self.segments_at() as u64 + u64::from(self.segments) * u64::from(self.segment_bytes)
     }
@@ -127,7 +127,7 @@ impl Layout {
         self.segments_at() + i as usize * self.segment_bytes as usize
     }
 
-    /// The zone an offset lies in.
+    /// The zone that an offset lies in.
     pub fn zone(&self, at: usize) -> Zone {
         match at {
             at if at < RETIRED_AT => Zone::Superblock,

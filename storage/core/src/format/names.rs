@@ -4,9 +4,9 @@
 //! header, 112 bytes │ name │ where it moves to │ content of the file
 //! ```
 //!
-//! One change a record. A name is the last part of a path; a file is known by its [`Handle`], on the file system that its
-//! directory is on. A change that touches two directories is a record in each of them, and each says all of it: the power may
-//! go between the two.
+//! Each record is one change. A name is the last part of a path; a file is known by its [`Handle`], on the file system
+//! of its directory. A change that touches two directories is a record in each of them, and each record describes all
+//! of it: the power may fail between the two.
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -16,10 +16,10 @@ use seawall_media::assert_layout;
 pub const NAMED_HANDLE_MAX: usize = 24;
 /// Longest name (NAME_MAX).
 pub const NAME_MAX: usize = 255;
-/// Bytes of a change without the content of its file, at most.
+/// Bytes of a change without its file's content, at most.
 pub const CHANGE_MAX: usize = size_of::<NameHead>() + 2 * NAME_MAX;
 
-/// Who a file is, on its file system: inode number and generation, as the kernel packs them.
+/// The identity of a file on its file system: inode number and generation, as the kernel packs them.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -53,7 +53,7 @@ impl Handle {
     }
 }
 
-/// What a file that is made again gets.
+/// The attributes of a file that is made again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// st_mode's lower twelve bits, and [`DIRECTORY`](Self::DIRECTORY).
@@ -67,10 +67,10 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// What st_mode has of a directory.
+    /// The bit of st_mode that marks a directory.
     pub const DIRECTORY: u32 = 0o40000;
 
-    /// True for a directory's.
+    /// True for a directory's attributes.
     pub fn is_directory(&self) -> bool {
         self.mode & Self::DIRECTORY != 0
     }
@@ -85,10 +85,10 @@ pub enum NameChange<'a> {
         name: &'a [u8],
         /// The file.
         file: Handle,
-        /// What it was made with.
+        /// The attributes that it was made with.
         attributes: Attributes,
     },
-    /// The name leads to this file no more.
+    /// The name no longer leads to this file.
     Gone {
         /// In its directory.
         name: &'a [u8],
@@ -97,22 +97,22 @@ pub enum NameChange<'a> {
     },
     /// A file got another name.
     Moved {
-        /// Its former one.
+        /// Its former name.
         name: &'a [u8],
         /// Its name from now on.
         to: &'a [u8],
         /// The file.
         file: Handle,
-        /// What had that name before.
+        /// The file that had that name before.
         over: Option<Handle>,
-        /// That has the former name now (RENAME_EXCHANGE); else nobody has.
+        /// The replaced file has the former name now (RENAME_EXCHANGE); otherwise no file has it.
         exchanged: bool,
         /// Where both names are.
         across: Across,
     },
-    /// A file got one name more in the same directory.
+    /// A file got one more name in the same directory.
     Linked {
-        /// One that it had before.
+        /// A name that it had before.
         name: &'a [u8],
         /// The new one.
         to: &'a [u8],
@@ -125,29 +125,29 @@ pub enum NameChange<'a> {
         name: &'a [u8],
         /// The file.
         file: Handle,
-        /// At that time.
+        /// Its attributes at that time.
         attributes: Attributes,
         /// All its bytes.
         data: &'a [u8],
     },
-    /// The same of a file that is about to get a name here: all of it, and no name.
+    /// The whole content of a file that is about to get a name here, without a name.
     Holds {
         /// The file.
         file: Handle,
-        /// At that time.
+        /// Its attributes at that time.
         attributes: Attributes,
         /// All its bytes.
         data: &'a [u8],
     },
-    /// What this directory's records have of the file as a whole does not count any more: the disk has the file, with at least
-    /// that, or another directory's records have it.
+    /// This directory's records of the file's whole content no longer count: the disk has the file, with at least that
+    /// content, or another directory's records have it.
     Settled {
         /// The file.
         file: Handle,
-        /// That directory, and the LSN of its record.
+        /// The directory whose records have it, and the LSN of its record.
         held: Option<(Elsewhere, u64)>,
     },
-    /// What a name leads to, whatever was said before: a change that was logged has failed.
+    /// What a name leads to, whatever earlier records say: a change that was logged has failed.
     Is {
         /// In its directory.
         name: &'a [u8],
@@ -156,38 +156,38 @@ pub enum NameChange<'a> {
     },
 }
 
-/// Another directory than the record's, in the file table.
+/// A directory other than the record's own, in the file table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Elsewhere {
     /// Its slot.
     pub slot: u32,
-    /// Of the slot.
+    /// Generation of that slot.
     pub generation: u32,
 }
 
 /// The directories of a rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
-    /// Both names are in the record's.
+    /// Both names are in the record's directory.
     No,
-    /// The former name is in another one.
+    /// The former name is in another directory.
     From {
-        /// That.
+        /// That directory.
         other: Elsewhere,
-        /// The LSN of the change's other record, if that came first; else 0. The other directory's names are behind this
-        /// change if its watermark is not.
+        /// The LSN of the change's other record, if that came first; otherwise 0. The other directory's names lack this
+        /// change if its watermark is below that record.
         first: u64,
     },
-    /// The new name is in another one.
+    /// The new name is in another directory.
     To {
-        /// That.
+        /// That directory.
         other: Elsewhere,
         /// As above.
         first: u64,
     },
 }
 
-/// What the payload begins with.
+/// The beginning of the payload.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct NameHead {
@@ -228,7 +228,7 @@ const FROM: u8 = 2;
 /// The new name is in another directory.
 const TO: u8 = 4;
 
-/// A change as it is stored, but for the content.
+/// A change as it is stored, except for the content.
 pub struct EncodedChange {
     bytes: [u8; CHANGE_MAX],
     len: usize,
@@ -242,8 +242,8 @@ impl EncodedChange {
 }
 
 impl<'a> NameChange<'a> {
-    /// Another directory that this change of number `lsn` is about too, and the number that its watermark has to have passed for
-    /// its names not to be behind it.
+    /// The other directory that this change with this `lsn` is about, and the LSN that its watermark must have passed
+    /// for its names not to lack the change.
     pub fn elsewhere(&self, lsn: u64) -> Option<(Elsewhere, u64)> {
         match *self {
             Self::Moved { across: Across::From { other, first } | Across::To { other, first }, .. } => {
@@ -254,20 +254,20 @@ impl<'a> NameChange<'a> {
         }
     }
 
-    /// True if the record has to be durable before what follows it: a call that the file system may make durable at once, or the
-    /// answer to a sync. The others say what was made, of which nobody was promised anything yet.
+    /// True if the record has to be durable before the next step: a call that the file system may make durable at once,
+    /// or the answer to a sync. The other records are about new names, which nobody was promised yet.
     pub fn is_awaited(&self) -> bool {
         match self {
             Self::Gone { .. } | Self::Moved { .. } | Self::Is { .. } | Self::Settled { held: None, .. } => {
                 true
             }
             Self::Made { .. } | Self::Linked { .. } | Self::Content { .. } | Self::Holds { .. } => false,
-            // What moves a file follows.
+            // The record that moves the file follows.
             Self::Settled { held: Some(_), .. } => false,
         }
     }
 
-    /// Header and names; what [`data`](Self::data) gives goes behind. `None`: a name is too long, or the content.
+    /// Header and names; the bytes of [`data`](Self::data) follow. `None`: a name or the content is too long.
     pub fn encode(&self) -> Option<EncodedChange> {
         let mut head = NameHead::new_zeroed();
         let (mut first, mut second): (&[u8], &[u8]) = (&[], &[]);
@@ -327,7 +327,7 @@ impl<'a> NameChange<'a> {
         Some(encoded)
     }
 
-    /// What goes behind it.
+    /// The bytes that follow.
     pub fn data(&self) -> &'a [u8] {
         match self {
             Self::Content { data, .. } | Self::Holds { data, .. } => data,
@@ -335,7 +335,7 @@ impl<'a> NameChange<'a> {
         }
     }
 
-    /// Reads a record's payload. `None`: it says nothing that this version knows.
+    /// Reads a record's payload. `None`: it is nothing that this version knows.
     pub fn decode(payload: &'a [u8]) -> Option<Self> {
         let (head, rest) = NameHead::read_from_prefix(payload).ok()?;
         let (name, rest) = rest.split_at_checked(head.name.into())?;
@@ -384,7 +384,7 @@ impl<'a> NameChange<'a> {
     }
 }
 
-/// True for what may be a directory's entry: nothing that leads out of it.
+/// True for a possible entry of a directory: nothing that leads out of it.
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name != b"." && name != b".." && !name.iter().any(|byte| matches!(byte, b'/' | 0))
 }

@@ -73,7 +73,7 @@ impl RecordHeader {
         h
     }
 
-    /// What it does, or `None` for a kind of a later version.
+    /// The record's kind, or `None` for a kind of a later version.
     pub fn kind(&self) -> Option<RecordKind> {
         match self.kind {
             1 => Some(RecordKind::Write),
@@ -98,7 +98,7 @@ impl RecordHeader {
         region.store_line(at, &line);
     }
 
-    /// Reads the header at `at`, or `None` if there is no valid one of this use of the segment.
+    /// Reads the header at `at`, or `None` if no valid one of this use of the segment is there.
     pub fn read(region: &Region, at: usize, segment_seq: u64) -> Option<Self> {
         let mut h = Self::new_zeroed();
         region.read(at, h.as_mut_bytes());

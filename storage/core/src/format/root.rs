@@ -5,7 +5,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use super::{Layout, ROOT_ENTRY_BYTES};
 
-/// What is never torn.
+/// Bytes that are never torn.
 const UNIT: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"SWrt");
 /// Longest path of a root, as in the run-time memory.
@@ -18,14 +18,14 @@ pub struct RootDescriptor {
     magic: u32,
     /// Number of the preset.
     pub preset: u32,
-    /// Owner of the directory at registration: recovery writes only as, or to files of, that user.
+    /// Owner of the directory at registration: recovery writes only as that user, or to that user's files.
     pub uid: u32,
     path_len: u32,
     data_len: u32,
     /// Handle type of the directory.
     pub handle_kind: i32,
     handle_len: u32,
-    /// Number of the policy. 0, as in pools of before there were any, is `tail`.
+    /// Number of the policy. 0, which is also what pools from before policies have, is `tail`.
     pub policy: u32,
     /// File system UUID of the directory.
     pub fs: [u8; 16],
@@ -47,7 +47,7 @@ assert_layout!(RootDescriptor, ROOT_ENTRY_BYTES, {
 /// What an entry of the roots' zone holds.
 #[allow(clippy::large_enum_variant)] // Read at start and by tools only, and core does not allocate.
 pub enum RootSlot {
-    /// Never written, or not to the end.
+    /// Never written, or not completely.
     Unused,
     /// A root.
     Used(RootDescriptor),
@@ -82,7 +82,7 @@ impl RootDescriptor {
         &self.path[..(self.path_len as usize).min(PATH_MAX)]
     }
 
-    /// The database's directory, where its guard lives.
+    /// The database's directory, where its guard stands.
     pub fn data(&self) -> &[u8] {
         &self.data[..(self.data_len as usize).min(PATH_MAX)]
     }
@@ -92,8 +92,8 @@ impl RootDescriptor {
         &self.handle[..(self.handle_len as usize).min(64)]
     }
 
-    /// Writes the unused entry `i` and waits until it is persisted. Its first unit, which makes it used, comes
-    /// last: a crash before leaves an unused entry, not a damaged one.
+    /// Writes the unused entry `i` and waits until it is persisted. Its first unit, which marks it as used, is written
+    /// last: a crash before that leaves an unused entry, not a damaged one.
     pub fn write(&mut self, region: &Region, i: u32) {
         self.checksum = self.sum();
         let (first, rest) = self.as_bytes().split_at(UNIT);

@@ -1,4 +1,4 @@
-//! A segment's header: whose it is, and what came before it in its lane.
+//! A segment's header: which lane it belongs to, and what came before it in that lane.
 
 use seawall_media::{LINE, Region, assert_layout, crc32c};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
@@ -12,18 +12,18 @@ pub struct SegmentHeader {
     magic: u32,
     /// The lane that filled it.
     pub lane: u32,
-    /// Unique number of this use of the segment, from the pool's LSN sequence. Records carry it: what a
-    /// former use left behind is not believed.
+    /// Unique number of this use of the segment, from the pool's LSN sequence. Records carry it: leftovers of a former
+    /// use are not believed.
     pub seq: u64,
     /// Low half of the pool's UUID: defeats a segment of another pool.
     pub pool: u64,
     /// The lane's segment before this one, as its `seq`; 0 for none.
     pub previous_seq: u64,
-    /// Highest LSN in that segment: if it is not retired, the segment must be whole to `previous_end`.
+    /// Highest LSN in that segment: if it is not retired, the segment must be intact up to `previous_end`.
     pub previous_lsn: u64,
     /// Its number.
     pub previous: u32,
-    /// Bytes of it that were fenced when this segment was opened: damage inside them is damage.
+    /// Bytes of it that were fenced when this segment was opened: anything unreadable inside them is damage.
     pub previous_end: u32,
     reserved: u64,
     reserved_too: u32,
@@ -52,7 +52,7 @@ impl SegmentHeader {
         region.store_line(at, &line);
     }
 
-    /// Reads the header at `at`, or `None` if there is no valid one of this pool.
+    /// Reads the header at `at`, or `None` if no valid one of this pool is there.
     pub fn read(region: &Region, at: usize, pool: u64) -> Option<Self> {
         let mut h = Self::new_zeroed();
         region.read(at, h.as_mut_bytes());
@@ -68,7 +68,7 @@ impl SegmentHeader {
 mod tests {
     use super::*;
 
-    /// After a power cut each unit of eight bytes may be of either.
+    /// After a power cut each unit of eight bytes may belong to either use.
     #[test]
     fn a_header_of_two_uses_is_none() {
         let file = tempfile::tempfile_in("/dev/shm").expect("a file");

@@ -1,4 +1,4 @@
-//! The spill area: what names it in the pool, what it begins with, and which of its slots holds which segment.
+//! The spill area: how the pool names it, how it begins, and which of its slots holds which segment.
 
 use seawall_media::{Region, assert_layout, crc32c, fence, mix};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
@@ -6,13 +6,13 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 use super::Layout;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWsp");
-/// What an area begins with.
+/// The first bytes of an area.
 pub const AREA_MAGIC: [u8; 8] = *b"SWSPILL\x01";
 /// Longest path of an area.
 pub const AREA_PATH_MAX: usize = 960;
 /// Where an area's first slot is.
 pub const AREA_SLOTS_AT: u64 = 64 << 10;
-/// From the zone's beginning to its first entry.
+/// From the beginning of the zone to its first entry.
 const ENTRIES_AT: usize = 4096;
 
 /// At the beginning of the zone: which area the pool has.
@@ -20,7 +20,7 @@ const ENTRIES_AT: usize = 4096;
 #[repr(C)]
 pub struct SpillDescriptor {
     magic: u32,
-    /// Slots of the area, and entries behind this.
+    /// Slots of the area, and entries behind this descriptor.
     pub slots: u32,
     /// Identity of the area, drawn at random when it was made.
     pub area: [u8; 16],
@@ -80,7 +80,7 @@ pub struct AreaHeader {
     pub pool: [u8; 16],
     /// Its own identity: the one the pool names.
     pub area: [u8; 16],
-    /// Bytes of a slot: of a segment of the pool.
+    /// Bytes of a slot, which are those of a segment of the pool.
     pub segment_bytes: u32,
     /// Slots.
     pub slots: u32,
@@ -101,7 +101,7 @@ impl AreaHeader {
         h
     }
 
-    /// What these bytes say, if they are a header.
+    /// Reads these bytes, if they are a header.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (h, _) = Self::read_from_prefix(bytes).ok()?;
         (h.magic == AREA_MAGIC && h.checksum == h.sum()).then_some(h)
@@ -117,15 +117,15 @@ pub fn slot_at(slot: u32, segment_bytes: u32) -> u64 {
     AREA_SLOTS_AT + u64::from(slot) * u64::from(segment_bytes)
 }
 
-/// Bytes of the zone for an area of so many slots.
+/// Bytes of the zone for an area with this many slots.
 pub const fn bytes_for(slots: u32) -> usize {
     ENTRIES_AT + slots as usize * SpillEntry::BYTES
 }
 
-/// What a slot holds. Above the retired LSN it is a part of the log, and nothing else holds it.
+/// What a slot holds. Above the retired LSN it is a part of the log that exists nowhere else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spilled {
-    /// The segment, by the number of its use; 0 for none yet.
+    /// The segment, by the number of its use; 0 if the slot has never held one.
     pub seq: u64,
     /// The highest LSN in it.
     pub last_lsn: u64,
@@ -133,10 +133,10 @@ pub struct Spilled {
     pub sum: u32,
 }
 
-/// View of a slot's entry: two checked copies, written one after the other with a fence behind each, as those of a
-/// [`Cell`](super::Cell). The one with the higher `last_lsn` counts: a slot is free when that is retired, and what is
-/// copied to it is not. (Its `seq` may be lower: of two lanes one fills its segment while the other has three.) Two
-/// damaged copies are damage.
+/// View of a slot's entry: two checked copies, written one after the other with a fence behind each, like those of a
+/// [`Cell`](super::Cell). The one with the higher `last_lsn` counts: a slot is free when its `last_lsn` is retired, and
+/// the segment that is copied to it next is not. (Its `seq` may be lower: one lane may fill a single segment while
+/// another fills three.) Two damaged copies are damage.
 #[derive(Clone, Copy)]
 pub struct SpillEntry {
     at: usize,
@@ -157,7 +157,7 @@ impl SpillEntry {
         (self.at, Self::BYTES)
     }
 
-    /// Says that the slot never held anything; persisted after the next fence.
+    /// Marks the slot as never used; persisted after the next fence.
     pub fn format(self, region: &Region) {
         (0..2).for_each(|copy| self.put(region, copy, Spilled::default()));
     }
@@ -168,8 +168,8 @@ impl SpillEntry {
         if order(a) >= order(b) { a.or(b) } else { b }
     }
 
-    /// Writes all these entries and waits until they are persisted. The caller is their only writer, and has seen
-    /// what they hold now persisted.
+    /// Writes all these entries and waits until they are persisted. The caller is their only writer, and has seen their
+    /// present content persisted.
     pub fn change(region: &Region, all: &[(Self, Spilled)]) {
         for turn in 0..2 {
             for (entry, value) in all {
@@ -195,14 +195,14 @@ impl SpillEntry {
         (word(2) >> 32 == 0 && word(3) == self.check(&value)).then_some(value)
     }
 
-    /// Mixes in the place, so that a misdirected write does not look valid.
+    /// Mixes in the position, so that a misdirected write does not look valid.
     fn check(self, value: &Spilled) -> u64 {
         let words = [value.last_lsn, u64::from(value.sum), (self.at as u64).rotate_left(40) ^ 0x5ea_7a12];
         words.iter().fold(mix(value.seq), |sum, word| mix(sum ^ word))
     }
 }
 
-/// Of two copies the later one has more; a damaged one has nothing.
+/// Of two copies the later one has the higher value; a damaged one has none.
 fn order(copy: Option<Spilled>) -> u64 {
     copy.map_or(0, |copy| copy.last_lsn)
 }

@@ -5,12 +5,12 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::Layout;
 
-/// Version of the format. Pools of another version are refused, never converted in silence.
+/// Version of the format. Pools of another version are refused, never converted silently.
 pub const FORMAT_VERSION: u32 = 1;
-/// Version of a pool with a spill area: a program that knows nothing of it would miss a part of the log.
+/// Version of a pool with a spill area: a program that does not know such areas would miss a part of the log.
 pub const SPILL_VERSION: u32 = 2;
-/// Version of a pool whose log may hold changes of names: a program that knows nothing of them would take the first one for
-/// the end of its segment.
+/// Version of a pool whose log may hold changes of names: a program that does not know them would mistake the first one
+/// for the end of its segment.
 pub const NAMES_VERSION: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"SEAWALL\x01";
@@ -24,9 +24,9 @@ pub struct Superblock {
     pub version: u32,
     /// Entries of the file table.
     pub files: u32,
-    /// Identity of the pool; in every segment header, so that a foreign segment is not believed.
+    /// Identity of the pool; it is in every segment header, so that a foreign segment is not believed.
     pub uuid: [u8; 16],
-    /// Bytes the pool was made with: defeats truncation.
+    /// Bytes that the pool was made with: defeats truncation.
     pub size: u64,
     /// Bytes of one segment.
     pub segment_bytes: u32,
@@ -34,8 +34,7 @@ pub struct Superblock {
     pub segments: u32,
     /// Counts writes of the superblock; the higher valid copy counts.
     pub sequence: u64,
-    /// Boot id (Linux's random/boot_id) of the last daemon: tells a crash of the machine from one of the
-    /// daemon.
+    /// Boot id (Linux's random/boot_id) of the last daemon: tells a crash of the machine from a crash of the daemon.
     pub boot: [u8; 16],
     /// Machine id of the host: defeats a pool that was moved to another host's files.
     pub host: [u8; 16],
@@ -46,8 +45,8 @@ pub struct Superblock {
     pub owner: u32,
     /// CRC-32C of all bytes before it.
     checksum: u32,
-    /// Of a log that other hosts keep: the turn since which it holds everything that its files may lack. Their copies have
-    /// checksums of their own.
+    /// For a log that other hosts keep: the turn since which it holds everything that its files may lack. The hosts'
+    /// copies have checksums of their own.
     pub complete_since: u32,
 }
 
@@ -75,12 +74,12 @@ pub enum SuperblockError {
 }
 
 impl Superblock {
-    /// It was made on memory that does not survive power loss, and asked for by name.
+    /// It was made, on request, on memory that does not survive power loss.
     pub const EMULATED: u32 = 1;
-    /// Its memory is an image of what a journal holds: whoever does not write that journal makes nothing durable.
+    /// Its memory is an image of a journal's content: a process that does not write that journal makes nothing durable.
     pub const JOURNALED: u32 = 2;
 
-    /// It has a spill area: segments that are full may have been copied there.
+    /// It has a spill area: full segments may have been copied there.
     pub const SPILLS: u32 = 4;
 
     /// Its log may hold changes of names.
@@ -137,11 +136,11 @@ impl Superblock {
         u128::from_le_bytes(self.uuid) as u64
     }
 
-    /// Writes the next version over the older copy, once the newer one is persisted: whoever wrote that may have
-    /// been killed before it was.
+    /// Writes the next version over the older copy, once the newer copy is persisted: its writer may have been killed
+    /// before it was.
     ///
-    /// Not waited for: a crash leaves this version or the one before. They differ in the boot they name, and
-    /// after a crash neither is the boot that recovers.
+    /// Does not wait: a crash leaves this version or the one before. They differ in the boot they name, and after a
+    /// crash neither is the boot that recovers.
     pub fn write(&mut self, region: &Region) {
         region.flush(Layout::superblock((self.sequence % 2) as usize), size_of::<Self>());
         fence();
@@ -164,7 +163,7 @@ impl Superblock {
         Ok(sb)
     }
 
-    /// A pool's layout follows from its size, but for the segments that gave way to what a spill area needs.
+    /// A pool's layout follows from its size, except for the segments that give way to the tables of a spill area.
     fn fits_its_size(&self) -> bool {
         let Some(whole) = Layout::for_size(self.size) else { return false };
         let most = if self.spills() { whole.segments / 4 } else { 0 };

@@ -1,4 +1,4 @@
-//! Alone: too few of those who keep the log are reached, and this host goes on with its own disk.
+//! Alone: too few keepers of the log can be reached, and this host goes on with its own disk.
 //!
 //! ```text
 //!           the daemon: everything that was acknowledged is made durable on the disk, and a mark beside it says so
@@ -6,9 +6,9 @@
 //!                nobody is acknowledged anything                      syncs are the disk's, until enough have the log again
 //! ```
 //!
-//! Whoever looks here before its sync counts either finds NO, and then what it wrote was in its file before the daemon began
-//! to make files durable; or it waits, and its file leaves the log as it leaves a full one. So nothing is acknowledged that
-//! only copies have which nobody looks at any more.
+//! A thread that looks here before its sync counts either finds NO, and then its writes were in its file before the
+//! daemon began to make files durable; or it waits, and its file leaves the log as it leaves a full one. So nothing is
+//! acknowledged that exists only in copies which nobody reads any more.
 
 use core::sync::atomic::{Ordering::SeqCst, fence};
 
@@ -16,30 +16,30 @@ use rustix::thread::futex;
 use seawall_wire::desk::{Desk, alone};
 
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-/// Naps after which nobody seems to decide: half a minute.
+/// After this many naps nobody seems to decide: half a minute.
 const NAPS: u32 = 3000;
 
-/// True while syncs are the disk's.
+/// True while syncs go to the disk.
 pub(super) fn is_alone(desk: Desk<'_>) -> bool {
     desk.alone().load(SeqCst) == alone::IS
 }
 
-/// What counts, of whom.
+/// Whose copy of the log counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
-    /// What the keepers have.
+    /// The keepers' copies.
     Keepers,
-    /// What the disk has: files leave the log.
+    /// The disk's content: files leave the log.
     Disk,
-    /// Nothing any more.
+    /// Neither any more.
     Nothing,
     /// It takes too long to find out.
     Unknown,
 }
 
-/// Returns when it is known what counts.
+/// Waits until it is known what counts.
 pub(super) fn wait(desk: Desk<'_>) -> Counts {
-    // What this thread stored into a mapping comes before the look.
+    // Orders this thread's stores into a mapping before the load.
     fence(SeqCst);
     for _ in 0..NAPS {
         match desk.alone().load(SeqCst) {
@@ -53,7 +53,8 @@ pub(super) fn wait(desk: Desk<'_>) -> Counts {
     Counts::Unknown
 }
 
-/// Says whether this host is alone, in [the desk's numbers](seawall_wire::desk::alone); whoever waits for that looks again.
+/// Notes whether this host is alone, in [the desk's numbers](seawall_wire::desk::alone); threads that wait for that
+/// look again.
 #[cfg(feature = "std")]
 pub fn set_alone(desk: Desk<'_>, how: u32) {
     desk.alone().store(how, SeqCst);

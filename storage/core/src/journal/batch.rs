@@ -43,10 +43,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes a batch and commits it. An empty one is no write.
+    /// Writes a batch and commits it. An empty batch writes nothing.
     ///
     /// # Errors
-    /// [`REPLACED`] if somebody else leads by now: then it does not count.
+    /// [`REPLACED`] if another thread leads by now: then the batch does not count.
     pub(super) fn write(
         &self,
         image: &Region,
@@ -72,7 +72,7 @@ impl Journal {
         let (last, end) = desk.newest();
         let (data, size) = (draft.data() as u64, draft.size(block) as u64);
         let position = place(desk, lead.seat(), end, size, room).ok_or(Errno::NOSPC)?;
-        // Before the look whether it still leads: whoever replaces it draws a higher one.
+        // This comes before the check whether it still leads: a thread that replaces it draws a higher number.
         let number = desk.claimed().fetch_add(1, SeqCst) + 1;
         if !lead.claim(position, size) {
             return Err(REPLACED);
@@ -98,7 +98,7 @@ pub(super) struct Sealed {
     pub number: u64,
     /// The newest one that counts, which it follows.
     pub previous: u64,
-    /// Where it lies in the image's memory, and its bytes.
+    /// Where it lies in the image's memory, and how many bytes it has.
     pub at: usize,
     pub len: usize,
     /// When it was ready, in ticks.
@@ -106,10 +106,11 @@ pub(super) struct Sealed {
 }
 
 impl Journal {
-    /// Seals a batch that has no place, has `send` send it, and commits it once enough have confirmed it: then `send` returns.
+    /// Seals a batch that has no place on a device, and has `send` send it. `send` returns once enough have confirmed
+    /// the batch, which is then committed.
     ///
     /// # Errors
-    /// What `send` says; [`REPLACED`] if somebody else leads by now: then it does not count.
+    /// The error of `send`; [`REPLACED`] if another thread leads by now: then the batch does not count.
     pub(super) fn sent_by(
         &self,
         image: &Region,
@@ -131,10 +132,10 @@ impl Journal {
     }
 }
 
-/// Commits a batch that follows `last`, and counts its bytes, and those of the image in it.
+/// Commits a batch that follows `last`, and counts its bytes, and the bytes of the image in it.
 ///
 /// # Errors
-/// [`REPLACED`] if somebody else leads by now: then it does not count.
+/// [`REPLACED`] if another thread leads by now: then the batch does not count.
 fn commit(lead: &Writer<'_>, (last, number): (LastWord, u64), (size, data): (u64, u64)) -> Result<(), Errno> {
     let (desk, next) = (lead.desk(), LastWord::new(number, lead.seat()));
     desk.last().compare_exchange(last.0, next.0, SeqCst, Relaxed).map_err(|_| REPLACED)?;

@@ -2,17 +2,17 @@
 //!
 //! # The cut
 //!
-//! `next_lsn` is read first: that is the cut. Then, segment by segment, how far each is filled; and of that only
-//! records below the cut are taken. Why this is a state that persistent memory could have left:
+//! `next_lsn` is read first: that is the cut. Then, segment by segment, the leader notes how far each one is filled,
+//! and takes only records below the cut. Persistent memory could have left the same state:
 //!
-//! * A record below the cut was drawn before the cut was read. Whatever had been fenced before that draw was in
-//!   the image by then, and its segment said so: an earlier record of the file (its lock is held from the draw to the
-//!   publish), an earlier one of the thread, the lane's earlier segments that a segment's header vouches for. All
-//!   were noted afterwards, so all are taken, or were before.
-//! * Noting alone would not do: a lane that was noted first may get a record, and a lane that is noted later one of
-//!   the same file that follows it.
-//! * Tables that a record depends on (its file's entry, the retired LSN that set its segment free) were on the
-//!   device before anybody relied on them.
+//! * A record below the cut was drawn before the cut was read. Everything that had been fenced before that draw was in
+//!   the image by then, and its segment showed it: an earlier record of the file (its lock is held from the draw to the
+//!   publish), an earlier one of the thread, the lane's earlier segments that a segment's header vouches for. All of
+//!   these were noted later than that, so all are taken now, or were taken before.
+//! * Noting alone would not do: a lane that was noted first may get a record, and a lane that is noted later may hold a
+//!   record of the same file that follows it.
+//! * Tables that a record depends on (its file's entry, the retired LSN that freed its segment) were on the device
+//!   before anybody relied on them.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
@@ -29,8 +29,8 @@ use crate::append::Log;
 use crate::format::{RecordHeader, SegmentHeader};
 
 impl Journal {
-    /// Notes, copies and writes; the cursors move when all of it is on the device, unless somebody moved them meanwhile. Cut
-    /// short anywhere, the next capture takes the same bytes again, which changes nothing.
+    /// Notes, copies and writes. The cursors move when all of it is on the device, unless another thread moved them
+    /// meanwhile. If this is cut short anywhere, the next capture takes the same bytes again, which changes nothing.
     pub(super) fn capture(&self, log: &Log, lead: &Writer<'_>) -> Result<(), Errno> {
         let (desk, image) = (self.desk(&log.pool), &*log.pool);
         let cut = log.shm.header().next_lsn().load(SeqCst);
@@ -50,14 +50,15 @@ impl Journal {
         for index in noted {
             let (from, to) = (note(index).0.load(Relaxed), note(index).1.load(Relaxed));
             if to != 0 {
-                // One that fails is of a leader that was replaced between its commit and here.
+                // If this fails, this leader was replaced between its commit and here.
                 let _ = desk.cursor(index).compare_exchange(from, to, SeqCst, Relaxed);
             }
         }
         Ok(())
     }
 
-    /// Notes for each segment how far it is to be on the device; returns where those with anything to do lie.
+    /// Notes for each segment how much of it this capture brings to the device; returns the range of segments with
+    /// anything to do.
     fn note(&self, log: &Log, lead: &Writer<'_>, cut: u64) -> Range<u32> {
         let desk = self.desk(&log.pool);
         let mut noted = 0..0;
@@ -77,7 +78,8 @@ impl Journal {
     }
 }
 
-/// How far a segment is whole and below the cut, if that is not on the device yet; as a cursor, which is there now.
+/// How far a segment is whole and below the cut, if that part is not on the device yet; in the form of a cursor that
+/// has it.
 fn find(log: &Log, index: u32, cursor: u64, cut: u64) -> Option<u64> {
     let segment = log.shm.segment(index)?;
     if segment.state().load(Acquire) == SegmentState::Free as u32 {
@@ -90,12 +92,12 @@ fn find(log: &Log, index: u32, cursor: u64, cut: u64) -> Option<u64> {
     (to > from).then_some(written & !OFFSET | to)
 }
 
-/// Where in a segment what is not on the device begins: at its front, if the cursor is of a former use.
+/// Where the part of a segment that is not on the device begins: at its front, if the cursor is from a former use.
 fn begin(cursor: u64, written: u64) -> u64 {
     if cursor >> 32 == written >> 32 { cursor & OFFSET } else { 0 }
 }
 
-/// Where the records from `from` on that are below the cut end. `None`: the segment is being used anew.
+/// Where the records below the cut end, counted from `from`. `None`: the segment is being used anew.
 fn below(log: &Log, base: usize, tag: u64, from: u64, end: u64, cut: u64) -> Option<u64> {
     if from >= end {
         return None;
@@ -107,6 +109,6 @@ fn below(log: &Log, base: usize, tag: u64, from: u64, end: u64, cut: u64) -> Opt
         let Some(record) = record.filter(|r| r.lsn < cut) else { break };
         at += record.extent() as u64;
     }
-    // A header alone says nothing.
+    // A segment header alone is no record.
     (LINE as u64 + 1..=end).contains(&at).then_some(at)
 }

@@ -1,13 +1,13 @@
 //! Cleaning: the journal's tail moves, so that its space can be used again.
 //!
-//! Everything that is live is written once more behind the end: what is on the device of segments that are not
-//! free, and the tables. Then nothing before the place where that began is needed, and the anchor says so. What is
-//! live is never more than the image, a third of the journal, and more than that is kept free for it; after a round
-//! of the destager it is next to nothing.
+//! Everything that is live is written once more behind the end: the tables, and those parts of segments in use that are
+//! on the device already. After that nothing before the place where this began is needed, and the anchor says so. The
+//! live part is never more than the image, a third of the journal, and more than that is kept free for it; after a
+//! round of the destager it is next to nothing.
 //!
 //! Others lead in between: a line that they write again later is later in the journal as well. Cleaning begins only if
-//! it can be finished. What a daemon wrote that died before it moved the tail has room no more; what its successor's
-//! cleaning would write twice then has to be destaged first, and for what is left there is always room.
+//! it can be finished. If a daemon died before it moved the tail, what it wrote takes up room; what its successor's
+//! cleaning would write twice has to be destaged first, and there is always room for the rest.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -25,7 +25,7 @@ use crate::append::Log;
 use crate::format::Layout;
 use crate::store::Range;
 
-/// Used share of the ring from which on cleaning is worth its writes: a quarter.
+/// Cleaning is worth its writes once this share of the ring is used: a quarter.
 const WORTH: u64 = 4;
 
 /// A place in the journal.
@@ -36,7 +36,7 @@ struct Start {
 }
 
 impl Journal {
-    /// Cleans if that is worth it.
+    /// Cleans if it is worth it.
     ///
     /// # Errors
     /// EIO once the device failed; ENOSPC if there is no room to make room.
@@ -71,15 +71,15 @@ impl Journal {
         self.move_tail(&log.pool, start)
     }
 
-    /// Changes tables so that nothing is live any more, and begins a fresh lap with them. Until the tail has moved
-    /// recovery finds what it found before, or that there is less to do.
+    /// Changes tables so that nothing is live any more, and begins a fresh lap with them. Until the tail has moved,
+    /// recovery finds the same as before, or less to do.
     ///
     /// # Errors
     /// As for [`clean_if_due`](Self::clean_if_due).
     pub fn close(&self, image: &Region, layout: Layout, change: impl FnOnce()) -> Result<(), Errno> {
         if self.has_no_ring(image) {
             change();
-            // What became zeros too: a copy is changed in place.
+            // Also what became zeros: a copy is changed in place.
             return self.leading(image, |lead| {
                 let mut draft = self.draft(image, lead);
                 self.add(image, lead, &mut draft, (0, layout.segments_at()), Room::Cleaning)?;
@@ -92,7 +92,7 @@ impl Journal {
         self.move_tail(image, start)
     }
 
-    /// True if there is room for all that it would write now. The last room is for tables alone.
+    /// True if there is room for everything that cleaning would write now. The last room is reserved for tables.
     fn is_cleanable(&self, log: &Log) -> bool {
         let desk = self.desk(&log.pool);
         let (size, end) = (desk.size().load(Relaxed), desk.newest().1);
@@ -103,15 +103,15 @@ impl Journal {
             .sum();
         let tables = batches(pieces(&log.pool, log.layout, 0).count() * PIECE);
         let (wanted, left) = ((segments + tables) as u64, size - end);
-        // What does not fit at the ring's end goes to its beginning.
+        // A batch that does not fit at the ring's end goes to its beginning.
         let unused = if wanted <= left { 0 } else { left.min(Desk::BUFFER as u64) };
         let spare = if segments == 0 { 0 } else { Room::Tables.spare(ring(desk).bytes()) };
         used(desk) + wanted + unused + spare <= ring(desk).bytes()
     }
 
-    /// Where the next batch will begin, and which one is before it.
+    /// Where the next batch will begin, and which batch is before it.
     fn start(&self, image: &Region) -> Result<Start, Errno> {
-        // Nobody else is in the middle of a table.
+        // With this lead, nobody else is in the middle of changing a table.
         let _lead = self.lead_pinned(image)?;
         let (last, at) = self.desk(image).newest();
         Ok(Start { before: last.number(), at })
@@ -127,7 +127,7 @@ impl Journal {
         })
     }
 
-    /// What of a segment is on the device already; the rest is the next capture's.
+    /// Writes the part of a segment that is on the device already; the rest belongs to the next capture.
     fn segment(&self, log: &Log, index: u32) -> Result<(), Errno> {
         let image = &*log.pool;
         self.leading(image, |lead| {
@@ -156,8 +156,8 @@ impl Journal {
     }
 }
 
-/// The most that batches of so many bytes of the image occupy: each has a header, a table with an entry for each piece,
-/// and is padded to a block; and a full one is never shorter than half of the buffer.
+/// The most that batches with this many bytes of the image occupy: each has a header, a table with an entry for each
+/// piece, and is padded to a block; and a full batch is never shorter than half of the buffer.
 const fn most(bytes: usize, block: usize) -> usize {
     bytes + bytes / PIECE * EXTENT_BYTES + (bytes / (Desk::BUFFER / 2) + 1) * 2 * block
 }

@@ -1,16 +1,17 @@
-//! Company: whether whoever could lead waits for others first.
+//! Company: whether a thread that could lead waits for others first.
 //!
-//! Those whom a device write has served come back with their next commit a moment later. If one that was not served
-//! leads at once it goes alone, and all of them have to wait for its write: two writes take turns, a full one and an
-//! empty one. So until as many wait as the last capture served, whoever comes sleeps instead of leading, and the last one
-//! to come leads. At most for as long as the last write took, counted from its end, and never for more than 2 ms: a commit
-//! that comes later waits for nobody, and neither does one thread that is alone, which was all of the last capture.
+//! Threads that a device write has served come back with their next commit a moment later. If a thread that was not
+//! served leads at once, it goes alone, and all of them have to wait for its write: two writes take turns, a full one
+//! and an almost empty one. So until as many threads wait as the last capture served, a newcomer sleeps instead of
+//! leading, and the last one to arrive leads. The wait lasts at most as long as the last write took, counted from its
+//! end, and never more than 2 ms: a commit that comes later waits for nobody, and neither does a single thread, which
+//! was all of the last capture.
 //!
-//! That is a gain as long as the device takes longer than the processors take for the commits of all of them. Where it is
-//! not, nobody waits: `pace`.
+//! That is a gain as long as the device takes longer than the processors take for the commits of all of them. Where it
+//! does not, nobody waits: `pace`.
 //!
-//! This comes before a capture begins, so it decides when, never what: nothing relies on it. The figures may be of
-//! any age.
+//! This comes before a capture begins, so it decides when, never what: nothing relies on it. The figures may be out of
+//! date.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
@@ -21,17 +22,17 @@ use seawall_wire::desk::Desk;
 
 use super::pace;
 
-/// Shorter is not worth falling asleep.
+/// A shorter wait is not worth falling asleep.
 const LEAST_NS: u64 = 10_000;
-/// Who has not come back by then is busy with something else.
+/// A thread that has not come back by then is busy with something else.
 const MOST_NS: u64 = 2_000_000;
 
-/// To be told of everybody who begins to wait. True for the first since the newest capture began.
+/// Call this for every thread that begins to wait. True for the first since the newest capture began.
 pub(super) fn join(desk: Desk<'_>) -> bool {
     desk.waits().fetch_add(1, Relaxed) <= desk.counted().load(Relaxed)
 }
 
-/// To be told when a capture begins.
+/// Call this when a capture begins.
 pub(super) fn count(desk: Desk<'_>) {
     let waits = desk.waits().load(Relaxed);
     desk.company().store(waits.saturating_sub(desk.counted().load(Relaxed)), Relaxed);
@@ -41,13 +42,13 @@ pub(super) fn count(desk: Desk<'_>) {
     }
 }
 
-/// To be told of a device write: from when to when it was under way, in ticks.
+/// Call this for a device write: from when to when it was under way, in ticks.
 pub(super) fn wrote(desk: Desk<'_>, during: Range<u64>) {
     desk.took().store(during.end.saturating_sub(during.start), Relaxed);
     desk.ended().store(during.end, Relaxed);
 }
 
-/// How many nanoseconds more it is worth to wait for others; `None`: not at all.
+/// How many more nanoseconds it is worth waiting for others; `None`: not at all.
 pub(super) fn patience(desk: Desk<'_>, clock: Clock) -> Option<u64> {
     // Simulated processes take no time.
     if sim::process().is_some() { None } else { patience_at(desk, clock, ticks()) }

@@ -1,5 +1,5 @@
-//! Copies of the log on other hosts: who keeps them ([`Copies`]), what is [sent](Sending) there, and what a copy gets that is
-//! to be made anew while the log goes on ([`Standing`]).
+//! Copies of the log on other hosts: who keeps them ([`Copies`]), what is [sent](Sending) there, and what a copy gets
+//! that is made anew while the log goes on ([`Standing`]).
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::os::fd::OwnedFd;
@@ -15,13 +15,13 @@ use crate::format::{Layout, SegmentHeader, Superblock};
 /// Bytes of a stretch.
 const STRETCH: usize = 256 << 10;
 
-/// Whoever keeps copies of a log.
+/// The party that keeps copies of a log.
 pub trait Copies: Send + Sync {
     /// Sends a batch to all of them, and waits until enough have confirmed it.
     ///
     /// # Errors
-    /// EIO: it may be kept or not, and nothing is ever kept again by this writer. EAGAIN: it does not count, because this
-    /// host went on [alone](seawall_wire::desk::alone) meanwhile.
+    /// EIO: the batch may be kept or not, and nothing more from this writer is ever kept. EAGAIN: the batch does not
+    /// count, because this host went on [alone](seawall_wire::desk::alone) meanwhile.
     fn write(&self, batch: &Sending<'_>) -> Result<(), Errno>;
 
     /// The connections on which any process of this host may send.
@@ -30,24 +30,24 @@ pub trait Copies: Send + Sync {
     }
 }
 
-/// Connections to keepers that a process is lent.
+/// Connections to keepers that are lent to a process.
 #[derive(Default)]
 pub struct Lent {
-    /// [`Desk::given`] of these; 0: nothing is lent now, and what was lent before says nothing of that.
+    /// [`Desk::given`] for these connections; 0: nothing is lent now, regardless of what was lent before.
     pub given: u32,
-    /// Of which keepers they are: a bit each, by their place in the roster.
+    /// Which keepers they lead to: a bit each, by their place in the roster.
     pub keepers: u32,
-    /// They.
+    /// The connections.
     pub connections: Vec<OwnedFd>,
 }
 
-/// A batch that is to be sent.
+/// A batch to be sent.
 pub struct Sending<'a> {
     /// The log in front of it.
     pub standing: Standing<'a>,
     /// Its number.
     pub number: u64,
-    /// Where it lies in the image's memory, and its bytes.
+    /// Where it lies in the image's memory, and how many bytes it has.
     pub(super) at: usize,
     pub(super) len: usize,
 }
@@ -82,8 +82,9 @@ impl<'a> Standing<'a> {
         Ok(Self { image, desk, layout: superblock.layout(), uuid_low: superblock.uuid_low(), last })
     }
 
-    /// The next stretch from `from` on of what a copy has that is up to date with [`last`](Self::last): where in the image
-    /// it is, and its bytes. What no batch has yet is left out, since the newer of it may be there and the older not.
+    /// The next stretch, from `from` on, of the content of a copy that is up to date with [`last`](Self::last): where
+    /// in the image it is, and its bytes. Bytes that no batch contains yet are left out, since newer ones might be
+    /// there and older ones not.
     pub fn stretch(&self, from: u64, bytes: &mut Vec<u8>) -> Option<u64> {
         let tables = self.layout.segments_at();
         let from = usize::try_from(from).ok()?;
@@ -101,7 +102,7 @@ impl<'a> Standing<'a> {
         })
     }
 
-    /// What batches have of a segment, from this offset in it on.
+    /// Reads what batches contain of a segment, from this offset in it on.
     fn of_segment(&self, index: u32, from: usize, bytes: &mut Vec<u8>) -> bool {
         let (cursor, begin) = (self.desk.cursor(index).load(Relaxed), self.layout.segment(index));
         let end = (cursor & OFFSET).min(u64::from(self.layout.segment_bytes)) as usize;
@@ -114,7 +115,7 @@ impl<'a> Standing<'a> {
         }
         bytes.resize((end - from).min(STRETCH), 0);
         self.image.read(begin + from, bytes);
-        // It may have begun anew meanwhile: what it holds then is in no batch.
+        // The segment may have begun anew meanwhile: then its content is in no batch.
         is_same_use()
     }
 }

@@ -1,4 +1,4 @@
-//! A batch of a log that keepers keep, sent by whatever process leads, on connections that the daemon made and lent.
+//! A batch of a log on keepers, sent by any process that leads, on connections that the daemon made and lent.
 //!
 //! ```text
 //!  the daemon, pinned: links, their number, acks ─▶ any process leads: send to all ─ enough confirmed ─▶ commit
@@ -6,16 +6,17 @@
 //!                      └── asked by its socket (BADF) ◀── a link is of no use, and the others are not enough
 //! ```
 //!
-//! The daemon alone connects, brings copies up to date, and decides whose word counts; where others may not send at all,
-//! [`Desk::acks`](seawall_wire::desk::Desk::acks) is 0. A keeper that is being brought up to date gets batches from everybody,
-//! and is heard by the daemon alone. What whoever is replaced does afterwards is harmless, as on a device:
+//! The daemon alone connects, brings copies up to date, and decides whose word counts; where others must not send at
+//! all, [`Desk::acks`](seawall_wire::desk::Desk::acks) is 0. A keeper that is being brought up to date gets batches
+//! from everybody, and only the daemon listens to its answers. Whatever a replaced leader does afterwards is harmless,
+//! as on a device:
 //!
-//! * Its batch does not count: the compare-and-swap of the commit fails. A keeper that has a newer batch drops it, and one
-//!   that has it has nothing that was not in the log.
-//! * Its frame is whole, or its [`sending`](seawall_wire::desk::Link::sending) says that it is not: then nobody else sends
-//!   behind it. What went wrong with that as well a keeper finds by the checksums.
-//! * Answers are taken whole, by whoever comes, and go to where all see them. They only grow.
-//! * On a connection that was given up it sends in vain: a keeper listens to the newest one alone.
+//! * Its batch does not count: the compare-and-swap of the commit fails. A keeper that has a newer batch drops it, and
+//!   a keeper that has it holds nothing that was not in the log.
+//! * Its frame is whole, or its [`sending`](seawall_wire::desk::Link::sending) shows that it is not: then nobody else
+//!   sends behind it. Should something else go wrong, keepers find it by the checksums.
+//! * Answers are taken whole, by any thread that comes, and stored where all see them. They only grow.
+//! * On a connection that was given up, it sends in vain: a keeper listens to the newest connection alone.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -35,11 +36,11 @@ use super::listen;
 use super::way::Links;
 use super::writer::Writer;
 
-/// The longest sleep between two looks at what else there is to do.
+/// The longest sleep between two checks for other things to do.
 const NAP_NS: u32 = 20_000_000;
-/// Naps without an answer after which the daemon is to see to it: a second.
+/// Naps without an answer after which the daemon has to step in: a second.
 const NAPS: u32 = 50;
-/// Naps for room in a connection, after which it is of no use: some 40 ms.
+/// Naps to wait for room in a connection before it counts as useless: some 40 ms.
 const ROOM_NAPS: u32 = 8;
 const ROOM_NAP_NS: u32 = 5_000_000;
 
@@ -47,8 +48,8 @@ impl Journal {
     /// Sends a batch, and commits it.
     ///
     /// # Errors
-    /// [`REPLACED`] if somebody else leads by now; BADF if the daemon has to see to the links first: the batch does not
-    /// count, whoever has it.
+    /// [`REPLACED`] if another thread leads by now; BADF if the daemon has to see to the links first: the batch does
+    /// not count, whichever keepers have it.
     pub(super) fn send_directly(
         &self,
         image: &Region,
@@ -81,7 +82,7 @@ fn with_data(links: &Links<'_>, desk: Desk<'_>) -> usize {
     connected(links).filter(|(keeper, _)| desk.link(*keeper).has_data()).count()
 }
 
-/// Those whose word counts, and whose connection nobody found of no use.
+/// Keepers whose word counts, and whose connection nobody found useless.
 fn usable<'a>(desk: Desk<'_>, links: &Links<'a>) -> Links<'a> {
     filtered(links, |keeper| desk.link(keeper).is_usable())
 }
@@ -90,13 +91,13 @@ fn filtered<'a>(links: &Links<'a>, is_wanted: impl Fn(usize) -> bool) -> Links<'
     core::array::from_fn(|keeper| links[keeper].filter(|_| is_wanted(keeper)))
 }
 
-/// Those that are there.
+/// Connections that exist.
 fn connected<'a>(links: &Links<'a>) -> impl Iterator<Item = (usize, BorrowedFd<'a>)> + use<'a> {
     let all = *links;
     (0..all.len()).filter_map(move |keeper| Some((keeper, all[keeper]?)))
 }
 
-/// From now on, until the daemon says otherwise, it alone sends: whoever leads meanwhile finds out before it commits.
+/// From now on, until the daemon decides otherwise, it alone sends: another leader finds that out before it commits.
 #[cfg(feature = "std")]
 pub fn only_the_daemon_sends(desk: Desk<'_>) {
     loop {
@@ -112,14 +113,14 @@ pub fn only_the_daemon_sends(desk: Desk<'_>) {
 struct Asked {
     epoch: Epoch,
     number: u64,
-    /// When, in ticks.
+    /// When it was sent, in ticks.
     began: u64,
     /// Whether witnesses were asked for their word too.
     witnesses: bool,
 }
 
-/// Sends a frame, and for a keeper that has data what is behind it: so many bytes. `None`: the connection is of no use any
-/// more.
+/// Sends a frame, and to a keeper that has data also the bytes behind it. Returns the number of bytes sent. `None`: the
+/// connection has become useless.
 fn sent(
     lead: &Writer<'_>,
     link: Link<'_>,
@@ -129,7 +130,7 @@ fn sent(
 ) -> Option<usize> {
     let len = if link.has_data() { len } else { 0 };
     let line = frame.followed_by(len).seal();
-    // Whoever was in the middle of a frame, and is gone or stands still, leaves it so.
+    // A sender in the middle of a frame that is gone or stands still leaves the mark set.
     if link.sending().compare_exchange(0, lead.word(), SeqCst, Relaxed).is_err() {
         return None;
     }
@@ -147,17 +148,17 @@ fn sent(
             Err(_) => return None,
         }
     }
-    // If that fails, the daemon has made another connection: this one is nobody's any more.
+    // If that fails, the daemon has made another connection: this one belongs to nobody any more.
     let _ = link.sending().compare_exchange(lead.word(), 0, SeqCst, Relaxed);
     Some(sent)
 }
 
-/// The connection that this process has is of no use. One that the daemon made since is.
+/// This process's connection is useless. One that the daemon has made since is not.
 fn give_up(lead: &Writer<'_>, link: Link<'_>) {
     link.broken().fetch_max(lead.given(), SeqCst);
 }
 
-/// Hears until enough have confirmed this batch.
+/// Listens until enough keepers have confirmed this batch.
 ///
 /// # Errors
 /// As for [`Journal::send_directly`].
@@ -170,7 +171,7 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
         for (keeper, fd) in connected(&usable(desk, links)) {
             take_answers(lead, keeper, fd, asked);
         }
-        // A word that was given stands, whatever became of the connection since.
+        // A word once given stands, whatever became of the connection since.
         let has_word = |link: &Link<'_>| link.is_usable() || link.confirmed().load(SeqCst) >= asked.number;
         let counting = desk.links().filter(|link| link.counts() && has_word(link));
         let confirmed = counting.map(|link| (link.confirmed().load(SeqCst), link.has_data()));
@@ -195,7 +196,7 @@ fn hear(lead: &Writer<'_>, links: &Links<'_>, asked: &Asked) -> Result<(), Errno
     }
 }
 
-/// Takes what a keeper answered. What is no plain confirmation stays for the daemon.
+/// Takes a keeper's answers. Anything but a plain confirmation is left for the daemon.
 fn take_answers(lead: &Writer<'_>, keeper: usize, fd: BorrowedFd<'_>, asked: &Asked) {
     let (desk, epoch) = (lead.desk(), asked.epoch);
     let (link, clock) = (desk.link(keeper), Clock { ns_per_ticks32: desk.clock().load(Relaxed) });
@@ -207,10 +208,10 @@ fn take_answers(lead: &Writer<'_>, keeper: usize, fd: BorrowedFd<'_>, asked: &As
             Err(error) => Err(error),
         };
         match next.map(|line| line.map(|line| confirmation(&line, epoch))) {
-            // Somebody else took it.
+            // Another thread took it.
             Ok(None) => {}
             Ok(Some(Some(frame))) => {
-                // When an earlier one came is not known: nobody listened any more.
+                // When an answer to an earlier batch came is not known: nobody listened any more.
                 if frame.number == asked.number {
                     desk.tally(keeper).answered(clock.ns(ticks().wrapping_sub(asked.began)));
                 }
@@ -225,7 +226,7 @@ fn take_answers(lead: &Writer<'_>, keeper: usize, fd: BorrowedFd<'_>, asked: &As
     }
 }
 
-/// What a keeper says whose copy is this writer's.
+/// The confirmation in a keeper's answer, if its copy belongs to this writer.
 fn confirmation(line: &[u8; LINE], epoch: Epoch) -> Option<Frame> {
     let is_one = |frame: &Frame| frame.kind() == Some(Kind::Ack) && frame.code & ack::JOINING == 0;
     Frame::parse(line).filter(|frame| is_one(frame) && frame.epoch == epoch)

@@ -1,7 +1,7 @@
-//! The end of an image: nothing is written from it any more, and the journal says so, if it is closed.
+//! The end of an image: nothing is written from it any more, and the journal is marked if it is closed.
 //!
-//! The mark saves the next start a look at the whole ring (`seawall_media::block::read_closed`). It goes before the next
-//! batch is written (`batch`, [`mirror::reopen`]).
+//! The mark saves the next start from reading the whole ring (`seawall_media::block::read_closed`). It is removed
+//! before the next batch is written (`batch`, [`mirror::reopen`]).
 
 use core::sync::atomic::Ordering::SeqCst;
 use core::time::Duration;
@@ -23,11 +23,12 @@ impl Journal {
         self.desk(image).closed().load(SeqCst) != 0
     }
 
-    /// Nothing is ever written from this image again, whoever has it mapped. Waits for those who were replaced, and may
-    /// still write. `closed`: the layout of a log in which nothing is registered, so that nothing is live.
+    /// Nothing is ever written from this image again, whichever processes have it mapped. Waits for leaders that were
+    /// replaced and may still write. `closed`: the layout of a log in which nothing is registered, so that nothing is
+    /// live.
     pub fn give_up(&self, image: &Region, closed: Option<Layout>) {
         let desk = self.desk(image);
-        // On a device that failed nobody writes anyway.
+        // On a device that failed, nobody writes anyway.
         let Ok(lead) = self.lead_pinned(image) else { return };
         while seat::claimed_by_others(desk, lead.seat()).next().is_some() {
             seat::bury_dead(desk);
@@ -40,7 +41,7 @@ impl Journal {
         desk.failed().store(GIVEN_UP, SeqCst);
     }
 
-    /// The tables alone are what counts from now on, and nothing follows them.
+    /// From now on only the tables count, and nothing follows them.
     fn say_closed(&self, image: &Region, lead: &Writer<'_>, layout: Layout) -> Result<(), Errno> {
         let desk = self.desk(image);
         let (last, end) = desk.newest();

@@ -12,14 +12,14 @@ use super::room::{ring, used};
 use super::way::Way;
 use crate::format::Layout;
 
-/// What an image that was given up has for an error: nothing will ever be written from it.
+/// The error of an image that was given up: nothing will ever be written from it.
 pub const GIVEN_UP: u32 = Errno::STALE.raw_os_error() as u32;
 
 /// One pool's journal, as one process sees it.
 pub struct Journal {
     pub(super) way: Way,
     desk_at: usize,
-    /// The client that this process is, plus one; 0: none yet.
+    /// The client slot of this process, plus one; 0: none yet.
     client: AtomicU32,
 }
 
@@ -29,12 +29,12 @@ impl Journal {
         Self { way, desk_at, client: AtomicU32::new(0) }
     }
 
-    /// This process is that client from now on: whoever finds it dead frees what it holds.
+    /// From now on this process is that client: when it is found dead, what it holds is freed.
     pub fn sits_for(&self, client: u32) {
         self.client.store(client + 1, Relaxed);
     }
 
-    /// What its writers share. `image` is the memory that the desk lies in.
+    /// The desk that its writers share. `image` is the memory that the desk lies in.
     pub fn desk<'a>(&self, image: &'a Region) -> Desk<'a> {
         Desk::new(image, self.desk_at)
     }
@@ -44,7 +44,8 @@ impl Journal {
         self.desk_at.checked_add(Desk::bytes_for(layout.segments)).is_some_and(|end| end <= image.len())
     }
 
-    /// True while less of it is in use than cleaning leaves behind at worst, or enough keep it: files that left may return.
+    /// True while less of it is in use than cleaning leaves behind in the worst case, or while enough keepers keep it:
+    /// files that left may return.
     pub fn is_roomy(&self, image: &Region) -> bool {
         let desk = self.desk(image);
         match self.has_no_ring(image) {
@@ -53,7 +54,7 @@ impl Journal {
         }
     }
 
-    /// True for a log of which other hosts keep copies: they have its image, and nothing that could become full.
+    /// True for a log of which other hosts keep copies: they have its image, and nothing that could fill up.
     pub fn has_no_ring(&self, image: &Region) -> bool {
         self.desk(image).size().load(Relaxed) == 0
     }
@@ -63,12 +64,12 @@ impl Journal {
         self.desk_at
     }
 
-    /// How it is reached.
+    /// The way to its device or keepers.
     pub fn way(&self) -> &Way {
         &self.way
     }
 
-    /// The client that this process is, plus one; 0: none yet.
+    /// The client slot of this process, plus one; 0: none yet.
     pub(super) fn client(&self) -> u32 {
         self.client.load(Relaxed)
     }

@@ -1,7 +1,7 @@
-//! Harden: everybody's records, by whoever leads, and the others wait for that.
+//! Harden: one leader hardens everybody's records while the others wait for it.
 //!
-//! A sync needs a capture that *begins* after it did: its ticket. To know an LSN would not do: a record drawn below the
-//! cut and finished after its segment was noted is not in that batch.
+//! A sync needs a capture that *begins* after the sync did: that is its ticket. An LSN would not do: a record drawn
+//! below the cut and finished after its segment was noted is not in that batch.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use core::sync::atomic::fence;
@@ -25,20 +25,20 @@ pub enum Unhardened {
     Full,
     /// The device failed, for good: nothing is hardened any more.
     Failed,
-    /// This process does not reach the device, and the daemon did not do it either.
+    /// This process does not reach the device, and the daemon did not step in either.
     OutOfReach,
 }
 
 /// Naps after which the daemon is asked over its socket: some 50 ms.
 const PATIENCE: u32 = 25;
-/// How long whoever leads for others looks for them before it sleeps.
+/// How long the daemon, leading for others, looks for them before it sleeps.
 #[cfg(feature = "std")]
 const AWAKE_NS: u64 = 30_000;
-/// How long it sleeps between two looks whether it goes on.
+/// How long it sleeps between two checks whether to go on.
 #[cfg(feature = "std")]
 const DOZE: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The number of the next capture: what this thread stored is seen by any that begins after this look.
+/// The number of the next capture: any capture that begins after this load sees what this thread stored.
 fn draw_ticket(desk: Desk<'_>) -> u64 {
     fence(SeqCst);
     desk.begun().load(SeqCst) + 1
@@ -60,17 +60,17 @@ impl From<Unhardened> for Errno {
 }
 
 impl Journal {
-    /// Returns when every record up to `lsn` that was whole when this was called is on the device: `None` if it was
-    /// there already, else how many ticks this thread spent on writing to it: 0 where
-    /// other hosts keep the log.
+    /// Returns when every record up to `lsn` that was whole at the time of the call is on the device: `None` if it was
+    /// there already, otherwise how many ticks this thread spent on writing to it, which are 0 where other hosts keep
+    /// the log.
     ///
     /// # Errors
-    /// [`Unhardened`]. What was to be hardened may be on the device all the same.
+    /// [`Unhardened`]. The records may be on the device all the same.
     pub fn harden(&self, log: &Log, lsn: u64) -> Result<Option<u64>, Unhardened> {
         let desk = self.desk(&log.pool);
         let has_no_ring = self.has_no_ring(&log.pool);
         if has_no_ring {
-            // Before anything is taken for hardened: from some time on what keepers have is not looked at any more.
+            // This comes before anything is taken for hardened: at some point the keepers' copies stop being read.
             match alone::wait(desk) {
                 Counts::Keepers => {}
                 Counts::Disk => return Err(Unhardened::Full),
@@ -82,7 +82,7 @@ impl Journal {
             return Ok(None);
         }
         let waited = match self.way.lender() {
-            // Only the daemon sends to keepers, for now or for this front, and is awake.
+            // Only the daemon sends to keepers, for now or for this front, and it is awake.
             Some(lender) if has_no_ring && (desk.acks().load(SeqCst) == 0 || !lender.reaches_keepers()) => {
                 self.wait_for_daemon(log)
             }
@@ -92,7 +92,7 @@ impl Journal {
             (Err(Errno::BADF), Some(lender)) => lender.harden().map(|()| 0),
             (done, _) => done,
         };
-        // What keepers are waited for is recorded once for each batch: no device is written to.
+        // The wait for keepers is recorded once for each batch: no device is written to.
         let on_device = |spent| if has_no_ring { 0 } else { spent };
         done.map(|spent| Some(on_device(spent))).map_err(|error| match error {
             Errno::NOSPC => Unhardened::Full,
@@ -128,7 +128,7 @@ impl Journal {
                     let lead = Writer::new(lead, &self.way)?;
                     let done = self.round(log, &lead, ticket);
                     spent += lead.spent();
-                    // Whoever took its place may have served it.
+                    // The thread that took its place may have served it.
                     done.or_else(|error| if error == REPLACED { Ok(()) } else { Err(error) })?;
                 }
                 None => wait.nap(),
@@ -136,10 +136,10 @@ impl Journal {
         }
     }
 
-    /// Waits for a capture that begins from now on, and that the daemon leads.
+    /// Waits for a capture that begins from now on and is led by the daemon.
     ///
     /// # Errors
-    /// EIO once the copies failed; EBADF if it does not come for a while: the daemon may be another one by now.
+    /// EIO once the copies failed; EBADF if none comes for a while: another daemon may be in charge by now.
     fn wait_for_daemon(&self, log: &Log) -> Result<u64, Errno> {
         let desk = self.desk(&log.pool);
         let ticket = draw_ticket(desk);
@@ -163,7 +163,7 @@ impl Journal {
         Err(Errno::BADF)
     }
 
-    /// Leads for those who cannot, while `goes_on`. Looks for them for a while before it sleeps.
+    /// Leads for threads that cannot, while `goes_on` says so. Looks for them for a while before it sleeps.
     #[cfg(feature = "std")]
     pub fn lead_for_others(&self, log: &Log, goes_on: impl Fn() -> bool) {
         let (desk, clock) = (self.desk(&log.pool), log.shm.header().clock());
@@ -175,13 +175,13 @@ impl Journal {
                 core::hint::spin_loop();
             }
             if is_wanted() {
-                // What comes of it, those who wait see by themselves.
+                // Those who wait see the outcome themselves.
                 let _ = self.wait(log);
                 continue;
             }
             desk.dozes().store(1, SeqCst);
             if !is_wanted() {
-                // Woken or timed out: the next look is due.
+                // Woken or timed out, it looks again.
                 let _ = futex::wait(desk.dozes(), futex::Flags::empty(), 1, Some(&DOZE));
             }
             desk.dozes().store(0, SeqCst);
@@ -207,8 +207,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Records what sending batches to keepers took, until enough had confirmed them: by whoever leads, which may have no
-    /// lane.
+    /// Records how long sending batches to keepers took, until enough had confirmed them. The leader may have no lane.
     fn waited_for_keepers(&self, log: &Log, spent: u64) {
         if spent != 0 && self.has_no_ring(&log.pool) {
             let all = log.shm.stats(log.shm.shape().lanes);

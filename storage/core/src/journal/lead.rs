@@ -1,4 +1,4 @@
-//! Who leads. It outlives no one, and nobody waits for a leader that is dead or stands still.
+//! The lead: who writes batches. It outlives no one, and nobody waits for a leader that is dead or stands still.
 //!
 //! ```text
 //!           compare-and-swap                    store 0, bell, wake
@@ -10,24 +10,25 @@
 //!
 //! # A leader that is replaced
 //!
-//! A process stands still for as long as somebody else likes: SIGSTOP, a debugger, a control group that is frozen
-//! (`docker pause`). When it goes on it does what it was about to do, wherever that was, and nothing on a device revokes a
-//! write whose place is in a register already. So whoever leads may be replaced at *any* step, also by mistake, and
-//! whatever it does afterwards is harmless:
+//! A process may stand still for any length of time, because of SIGSTOP, a debugger, or a frozen control group (`docker
+//! pause`). When it goes on, it does what it was about to do, wherever that was, and nothing on a device revokes a
+//! write whose place is in a register already. So a leader may be replaced at *any* step, also by mistake, and whatever
+//! it does afterwards is harmless:
 //!
 //! * It builds its batch on its own seat ([`Desk::SEATS`]), which nobody else touches while it lives.
-//! * Before it writes it says on its seat where, and only then looks whether it still leads. Who replaced it before that look
-//!   is seen by it, and it writes nothing; who replaces it later sees the stretch, and writes elsewhere.
-//! * Who replaces it first changes [`Desk::last`]: the compare-and-swap by which a batch counts fails then.
-//! * Cursors move by compare-and-swap from what was seen when the capture began, everything else only grows.
+//! * Before it writes, it announces the place on its seat, and only then checks whether it still leads. If it was
+//!   replaced before that check, it notices and writes nothing; a thread that replaces it later sees the announced
+//!   stretch and writes elsewhere.
+//! * A thread that replaces it first changes [`Desk::last`]: then the compare-and-swap fails by which a batch counts.
+//! * Cursors move by compare-and-swap from their values at the beginning of the capture; everything else only grows.
 //!
-//! What cannot be done so is done *pinned*: changes of tables in memory, anchors, who belongs to a mirror. A leader that
-//! stands still while it is pinned is waited for, and the daemon makes it go on if it can.
+//! What cannot be done that way is done *pinned*: changes of tables in memory, anchors, the membership of a mirror.
+//! Others wait for a leader that stands still while it is pinned, and the daemon makes it go on if it can.
 //!
-//! To replace one that only waits for a slow device costs a write and gains nothing. So one that runs, or waits in the
-//! kernel, is given long, and each time that somebody was replaced and nothing was committed since, twice as long.
+//! Replacing a leader that only waits for a slow device costs a write and gains nothing. So a leader that runs, or
+//! waits in the kernel, gets a long time, and twice as long after each replacement with no commit since.
 //!
-//! No signal handler runs while its thread leads: its sync could neither lead nor wait for itself.
+//! No signal handler runs while its thread leads: a sync in the handler could neither lead nor wait for its own thread.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
@@ -41,22 +42,22 @@ use super::lock::{fence_off, take_from};
 use super::seat::sit;
 use crate::thread::{Doing, Thread};
 
-/// About a microsecond: a device is rarely faster than falling asleep and being woken.
+/// About a microsecond: a device is rarely faster than a thread can fall asleep and be woken.
 const SPINS: u32 = 16;
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
-/// Naps that one which stands still is given: some 25 ms.
+/// Naps before a leader that stands still is replaced: some 25 ms.
 const PATIENCE: u32 = 10;
-/// Naps that one is given which runs, or waits for its device: a second.
+/// Naps before a leader that runs, or waits for its device, is replaced: a second.
 const PATIENCE_AT_WORK: u32 = 500;
-/// Naps after which one that cannot be looked at is taken for dead while it is pinned: five seconds.
+/// Naps after which a pinned leader that cannot be looked at is taken for dead: five seconds.
 const PATIENCE_PINNED: u32 = 2500;
 /// How often patience doubles while nothing is committed.
 const DOUBLES: u32 = 8;
 
-/// What whoever was replaced gets for an error: what it did does not count, and it begins anew.
+/// The error that a replaced leader gets: what it did does not count, and it begins anew.
 pub(super) const REPLACED: Errno = Errno::RESTART;
 
-/// Leadership, until dropped, unless somebody else takes it.
+/// Leadership, until dropped, unless another thread takes it.
 pub(super) struct Lead<'a> {
     desk: Desk<'a>,
     word: LeadWord,
@@ -76,7 +77,7 @@ pub(super) fn take_lead(desk: Desk<'_>, client: u32) -> Lead<'_> {
     }
 }
 
-/// Leads in the place of whoever holds the lock by this word, 0 for nobody.
+/// Leads in place of the leader that holds the lock by this word, 0 for none.
 fn lead_in_place_of<'a>(desk: Desk<'a>, client: u32, from: u64) -> Option<Lead<'a>> {
     let signals = HeldBack::all();
     let seat = sit(desk, client)?;
@@ -100,12 +101,12 @@ impl<'a> Lead<'a> {
         self.word.seat()
     }
 
-    /// What the lock says of it.
+    /// The lock's word for it.
     pub(super) fn word(&self) -> u64 {
         self.word.0
     }
 
-    /// True as long as nobody took its place.
+    /// True as long as no other thread took its place.
     pub(super) fn is_held(&self) -> bool {
         LeadWord(self.desk.lock().load(SeqCst)).unpinned() == self.word
     }
@@ -114,7 +115,7 @@ impl<'a> Lead<'a> {
         self.desk.lock().load(SeqCst) == self.word.pinned().0
     }
 
-    /// Nobody takes its place from now on, unless it dies. False: somebody did.
+    /// Nobody takes its place from now on, unless it dies. False: another thread already did.
     pub(super) fn pin(&self) -> bool {
         let (free, pinned) = (self.word.0, self.word.pinned().0);
         self.desk.lock().compare_exchange(free, pinned, SeqCst, Relaxed).is_ok() || self.is_pinned()
@@ -125,8 +126,8 @@ impl<'a> Lead<'a> {
         debug_assert!(was.is_ok(), "{was:?} was replaced though it is pinned");
     }
 
-    /// Says that it writes there, or may, until it [is through](Self::is_through). False: somebody took its place, and may
-    /// not know of that.
+    /// Announces that it writes there, or may write there, until it [is through](Self::is_through). False: another
+    /// thread took its place, and may not know about the write.
     pub(super) fn claim(&self, position: u64, size: u64) -> bool {
         let seat = self.desk.seat(self.seat());
         seat.position().store(position, SeqCst);
@@ -134,7 +135,7 @@ impl<'a> Lead<'a> {
         self.is_held()
     }
 
-    /// It writes nowhere.
+    /// It no longer writes anywhere.
     pub(super) fn is_through(&self) {
         self.desk.seat(self.seat()).size().store(0, SeqCst);
     }
@@ -156,10 +157,10 @@ pub(super) struct Wait<'a> {
     desk: Desk<'a>,
     client: u32,
     spins: u32,
-    /// The capture that is waited for, and what its bell was.
+    /// The capture that is waited for, and the value of its bell.
     capture: u64,
     bell: u32,
-    /// The lead that is waited for, and how many whole naps nobody rang since it was first seen.
+    /// The lead that is waited for, and for how many whole naps nobody rang since it was first seen.
     lead: LeadWord,
     naps: u32,
     /// Woken as the heir, or the first to come since the last capture began.
@@ -172,7 +173,8 @@ impl<'a> Wait<'a> {
         Self { desk, client, spins: 0, capture: 0, bell: 0, lead: LeadWord(0), naps: 0, leads_next }
     }
 
-    /// Leads if nobody does, or in the place of one that is dead or stands still: that is looked at when it takes long.
+    /// Leads if nobody does, or in place of a leader that is dead or stands still, which is checked when the wait takes
+    /// long.
     pub(super) fn try_lead(&mut self) -> Option<Lead<'a>> {
         let lead = LeadWord(self.desk.lock().load(Acquire));
         if lead.unpinned() != self.lead {
@@ -184,7 +186,7 @@ impl<'a> Wait<'a> {
         lead_in_place_of(self.desk, self.client, lead.0)
     }
 
-    /// True if whoever leads is to be waited for no more.
+    /// True if it need not wait for the leader any longer.
     fn may_replace(&self) -> bool {
         let Some((lead, word)) = self.desk.leader().filter(|(lead, _)| lead.unpinned() == self.lead) else {
             return false;
@@ -214,14 +216,14 @@ impl<'a> Wait<'a> {
         self.bell
     }
 
-    /// To be called before the caller looks whether it has to wait any longer.
+    /// Call this before checking whether the wait is over.
     pub(super) fn look(&mut self, capture: u64) {
         self.capture = capture;
         self.bell = self.desk.bell(capture).0.load(SeqCst);
     }
 
-    /// Waits for others, at most so many nanoseconds: who was woken as the heir, or is the first. If it dies the others
-    /// lead after a nap.
+    /// Waits for others, at most this many nanoseconds, if it was woken as the heir or is the first. If it dies, the
+    /// others lead after a nap.
     pub(super) fn gather(&mut self, ns: u64) {
         let (bell, sleepers) = self.desk.bell(self.capture);
         let timeout = if self.leads_next { futex::Timespec { tv_sec: 0, tv_nsec: ns as _ } } else { NAP };
@@ -230,7 +232,7 @@ impl<'a> Wait<'a> {
         self.leads_next |= woken.is_ok();
     }
 
-    /// Sleeps until a leader is through, at most for a nap.
+    /// Sleeps until a leader is through, for a nap at most.
     pub(super) fn doze(&mut self) {
         let (bell, sleepers) = self.desk.bell(self.capture);
         sleepers.store(1, SeqCst);
@@ -239,7 +241,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// How many whole naps nobody rang.
+    /// For how many whole naps nobody rang.
     pub(super) fn naps(&self) -> u32 {
         self.naps
     }
@@ -261,7 +263,7 @@ impl<'a> Wait<'a> {
             let woken = futex::wait(bell, futex::Flags::empty(), self.bell, Some(&NAP));
             self.naps = match woken {
                 Err(Errno::TIMEDOUT) => self.naps + 1,
-                // A signal says nothing about the leader, and a program with a timer hears many.
+                // A signal tells nothing about the leader, and a program with a timer gets many.
                 Err(Errno::INTR) => self.naps,
                 _ => 0,
             };
@@ -276,7 +278,7 @@ mod tests {
     use super::super::seat::{bury_dead, claimed_by_others, replaced, sitting};
     use super::*;
 
-    /// Somebody else leads.
+    /// Another process leads.
     fn led_by(desk: Desk<'_>, pid: u32) -> LeadWord {
         let word = LeadWord::new(desk.terms().fetch_add(1, SeqCst) + 1, 3);
         let seat = desk.seat(3);
@@ -337,7 +339,7 @@ mod tests {
         led_by(desk, asleep.id());
         assert!(after(desk, PATIENCE).is_none(), "nothing was committed: longer");
         assert!(after(desk, 2 * PATIENCE).is_some());
-        // It waits for us, and its main thread is idle; this one runs.
+        // Its main thread waits for this test, and is idle; this thread runs.
         let us = led_by(desk, std::process::id());
         desk.seat(us.seat()).holder().store(Thread::this().word, SeqCst);
         desk.replaced().store(0, SeqCst);

@@ -1,4 +1,4 @@
-//! To lead: to have the journal's lock and its devices at hand.
+//! Leading: holding the journal's lock, with its devices at hand.
 
 use rustix::io::Errno;
 use seawall_media::Region;
@@ -22,7 +22,7 @@ impl Journal {
         Writer::new(take_lead(self.desk(image), self.client()), &self.way)
     }
 
-    /// Leads and acts, again and again while somebody else takes the lead before that is done.
+    /// Leads and acts, repeatedly as long as another thread takes the lead before the act is done.
     pub(super) fn leading<R>(
         &self,
         image: &Region,
@@ -49,8 +49,8 @@ impl Journal {
         }
     }
 
-    /// True while a thread of this process leads, or did and does not know yet that another one took its place: it may write
-    /// by descriptors that it looked at before.
+    /// True while a thread of this process leads, or led and does not know yet that another one took its place: it may
+    /// write through descriptors that it looked at before.
     pub fn is_led_by_us(&self, image: &Region) -> bool {
         let us = Thread::this();
         self.desk(image).seats().any(|seat| sitting(seat).is_some_and(|thread| thread.is_of_process_of(us)))
@@ -58,8 +58,9 @@ impl Journal {
 }
 
 impl Journal {
-    /// Frees what the program that this process was before its exec holds: then the thread that led is gone, but one by
-    /// its numbers lives. `nobody_leads` is true before any thread of this program could; asked once by one thread of it.
+    /// Frees what this process still holds from before its exec: the thread that led is gone, but a living
+    /// thread has the same numbers. `nobody_leads` is true before any thread of this program could lead; one thread
+    /// asks it, once.
     pub fn bury_former_self(&self, image: &Region, nobody_leads: impl FnOnce() -> bool) {
         let (desk, us) = (self.desk(image), Thread::this());
         let is_ours = |seat: &Seat<'_>| sitting(*seat).is_some_and(|thread| thread.is_of_process_of(us));
@@ -68,7 +69,7 @@ impl Journal {
         }
     }
 
-    /// Frees what these clients hold, which are dead, where their threads' numbers are of another namespace and say nothing.
+    /// Frees what these dead clients hold whose thread numbers belong to another namespace and mean nothing here.
     #[cfg(feature = "std")]
     pub fn bury_clients(&self, image: &Region, is_dead: impl Fn(u32) -> bool) {
         let is_far = |seat: Seat<'_>| sitting(seat).is_some_and(|thread| !thread.is_near());

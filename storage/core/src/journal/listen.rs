@@ -1,22 +1,22 @@
-//! Listening: whether whoever waits for keepers looks for their answers for a while before it sleeps.
+//! Listening: whether a thread that waits for keepers looks for their answers for a while before it sleeps.
 //!
-//! A keeper in the same rack has answered before a thread has fallen asleep and been woken. One that is far away has not,
-//! nor has one that waits for a processor which whoever listens takes from it. Which of the two it is only shows when it is
-//! tried. So it is tried again and again, after twice as many batches each time that it was in vain, and half as many each
-//! time that it was not.
+//! A keeper in the same rack answers before a thread can fall asleep and be woken. A keeper that is far away does not,
+//! nor does one that needs the very processor which the listening thread occupies. Only a trial shows which it is. So
+//! trials are repeated: after twice as many batches each time that one was in vain, and after half as many each time
+//! that it was not.
 //!
-//! This decides how somebody waits, never for what: nothing relies on it, and the figures may be of any age.
+//! This decides how a thread waits, never for what: nothing relies on it, and the figures may be out of date.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use seawall_wire::desk::Desk;
 
-/// How often answers are looked for: some 25 µs.
+/// How often to look for answers: some 25 µs.
 const LOOKS: u32 = 40;
-/// The most batches without a look between two trials: what those cost is some 25 µs of a processor each.
+/// The most batches without a look between two trials: a trial costs some 25 µs of a processor.
 const MOST: u32 = 64;
 
-/// How often whoever leads looks for answers before it sleeps.
+/// How often a leader looks for answers before it sleeps.
 pub(super) fn looks(desk: Desk<'_>) -> u32 {
     let left = desk.unheard().load(Relaxed).min(MOST);
     if left == 0 {
@@ -26,7 +26,7 @@ pub(super) fn looks(desk: Desk<'_>) -> u32 {
     0
 }
 
-/// To be told what came of that: whether enough had answered by then.
+/// Call this with the outcome: whether enough had answered by then.
 pub(super) fn learn(desk: Desk<'_>, looked: u32, sufficed: bool) {
     if looked == 0 {
         return;
@@ -42,7 +42,7 @@ mod tests {
     use super::super::desk_memory::desk_memory;
     use super::*;
 
-    /// How many of so many batches were listened for.
+    /// For how many of these batches it listened.
     fn heard(desk: Desk<'_>, batches: u32, suffices: bool) -> u32 {
         (0..batches)
             .filter(|_| {
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(heard(desk, 1000, true), 1000);
         let tried = heard(desk, 10_000, false);
         assert!((10_000 / (MOST + 1)..300).contains(&tried), "{tried}");
-        // Once it helps again it is done for each batch after a few trials.
+        // Once it helps again, each batch is listened for after a few trials.
         let again = heard(desk, 1000, true);
         assert!(again > 1000 - 3 * MOST, "{again}");
     }

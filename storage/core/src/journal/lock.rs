@@ -1,15 +1,16 @@
-//! The journal's lock: its word, and who is woken when it is free.
+//! The journal's lock: its word, and which threads are woken when it is free.
 //!
 //! # Bells
 //!
-//! Who waits needs either the capture that is being written, or the next one. When a leader is through the first are
-//! served, and of the others *one* has to get up: to lead. So there are two bells, by the lowest bit of the capture's
-//! number; one sleeper is woken by the next one's bell, the *heir*, and only then, while it looks what there is to write,
-//! everybody by the other. Whoever comes by while the lock is free leads at once: then the heir finds the lock taken
-//! and sleeps on. A wake-up that is lost with an heir that is killed costs a nap, never more.
+//! A waiting thread needs either the capture that is being written, or the next one. When a leader is through, threads
+//! of the first kind are served, and *one* of the others has to get up to lead. So there are two bells, selected by the
+//! lowest bit of the capture's number. The next capture's bell wakes one sleeper, the *heir*; only then, while the heir
+//! looks for something to write, the other bell wakes everybody else. A thread that comes by while the lock is free
+//! leads at once: then the heir finds the lock taken and sleeps on. A wake-up that is lost because the heir is killed
+//! costs a nap, never more.
 //!
-//! The bells wake sleepers after the lock is free, and who waits looks at its bell *before* it looks whether it was served: what
-//! happens in between is seen by its number.
+//! The bells wake sleepers after the lock is free, and a waiting thread reads its bell *before* it checks whether it
+//! was served: it notices anything that happens in between by the bell's number.
 //!
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -17,7 +18,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use rustix::thread::futex;
 use seawall_wire::desk::{Desk, LastWord};
 
-/// Whoever led before commits nothing any more.
+/// The former leader can commit nothing any more.
 pub(super) fn fence_off(desk: Desk<'_>) {
     let fenced = |last| Some(LastWord(last).fenced().0);
     // It never fails: there is always another word.
@@ -34,7 +35,7 @@ pub(super) fn take_from(desk: Desk<'_>, word: u64) {
     }
 }
 
-/// Whom to wake when the lock is free.
+/// Which threads to wake when the lock is free.
 struct Heirs {
     /// The next capture.
     next: u64,
@@ -43,11 +44,11 @@ struct Heirs {
 }
 
 impl Heirs {
-    /// To be asked while the lock is held: whoever has it next begins with the next capture.
+    /// Call this while the lock is held: its next holder begins with the next capture.
     fn of(desk: Desk<'_>) -> Self {
         let begun = desk.begun().load(SeqCst);
-        // A capture that failed, or whose leader died, serves nobody: then more than two are waited for. And on a
-        // device that failed nobody will lead.
+        // A capture that failed, or whose leader died, serves nobody: then threads wait for more than two different
+        // captures. And on a device that failed nobody will lead.
         let is_over = desk.done().load(SeqCst) == begun && desk.failed().load(SeqCst) == 0;
         Self { next: begun + 1, one: is_over }
     }

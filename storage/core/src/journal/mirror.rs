@@ -1,19 +1,19 @@
-//! Both copies of a mirrored journal: written one as the other, and what is done when one of them fails.
+//! Both copies of a mirrored journal: both get the same writes. Also what happens when one of them fails.
 //!
-//! An acknowledgement means that every copy that counts has it. Which ones count, the copies say themselves: before
-//! anything is acknowledged on one alone, its anchors say that it is alone, under a new epoch. So a copy that was left
-//! behind is never believed again.
+//! An acknowledgement means that every copy that counts has the data. The copies themselves show which ones count:
+//! before anything is acknowledged on one alone, its anchors say that it is alone, under a new epoch. So a copy that
+//! was left behind is never believed again.
 //!
 //! | a leader dies | what its heir does |
 //! |---|---|
 //! | between the two writes of a batch | it did not count: another one takes its place in both copies |
-//! | when one write had failed | `suspect` says so: first the other copy's anchors say that it is alone |
-//! | while it wrote these | the same once more |
+//! | when one write had failed | `suspect` shows it: first the other copy's anchors say that it is alone |
+//! | while it wrote these anchors | the same once more |
 //! | between the two writes of an anchor | `anchor` on the desk did not move: the same sequence is written again |
 //!
-//! The window between a failed write and the store that says so is a few instructions, as it is without a mirror. Whoever
-//! changes who belongs to the mirror, or writes an anchor, cannot be replaced meanwhile; what the writes of one that was
-//! replaced came to is nobody's business: `REPLACED`.
+//! The window between a failed write and the store that notes it is a few instructions, as it is without a mirror. A
+//! thread that changes the membership of the mirror, or writes an anchor, cannot be replaced meanwhile. The outcome of
+//! a replaced leader's writes does not matter to anybody: `REPLACED`.
 //!
 //! Not handled here: which copy is believed at a start (`pool::block::mirror`).
 
@@ -32,13 +32,13 @@ use seawall_wire::desk::Desk;
 
 use super::writer::{Writer, fail, joining, written};
 
-/// Writes; on the device when this returns success, on each that counts: from when to when it was under way, in
-/// ticks.
+/// Writes. On success the bytes are on the device, or on each that counts. Returns from when to when the write was
+/// under way, in ticks.
 ///
 /// # Errors
-/// EBADF if this process cannot write it, but others can: the descriptor was taken away meanwhile, or a limit or a
-/// filter of its own is in the way. What it wrote does not count. EIO for anything else, and from then on for
-/// everybody: what is on the device at that place is unknown.
+/// EBADF if this process cannot write to it, but others can: the descriptor was taken away meanwhile, or a limit or a
+/// filter of the process's own is in the way. What it wrote does not count. EIO for anything else, and from then on for
+/// everybody: the device's content at that place is unknown.
 pub(super) fn write(
     lead: &Writer<'_>,
     image: &Region,
@@ -55,7 +55,7 @@ pub(super) fn write(
     done.map(|()| began..ended)
 }
 
-/// Does something to each copy that counts. One that fails counts no more.
+/// Runs `act` for each copy that counts. A copy that fails no longer counts.
 ///
 /// # Errors
 /// EBADF for an error of this process alone. EIO if no copy is left.
@@ -82,7 +82,7 @@ fn attempt(lead: &Writer<'_>, mut act: impl FnMut(usize) -> Result<(), Errno>) -
     Ok(())
 }
 
-/// These copies failed, of those that count.
+/// These of the copies that count have failed.
 fn lose(desk: Desk<'_>, failed: u32, copies: u32, error: Errno) -> Result<(), Errno> {
     if failed == copies {
         return Err(fail(desk, error));
@@ -92,7 +92,7 @@ fn lose(desk: Desk<'_>, failed: u32, copies: u32, error: Errno) -> Result<(), Er
     Ok(())
 }
 
-/// If a copy failed, the other one says that it is alone, and only then counts alone.
+/// If a copy failed, the other one's anchors first say that it is alone; only then does it count alone.
 ///
 /// # Errors
 /// As for [`each`].
@@ -111,7 +111,7 @@ fn go_alone(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Into both places of an anchor: none is left that says otherwise.
+/// Writes both places of an anchor, so that none is left that says otherwise.
 fn be_alone(lead: &Writer<'_>, image: &Region, copy: usize) -> Result<(), Errno> {
     let desk = lead.desk();
     let epoch = u16::try_from(desk.epoch().load(SeqCst) + 1).map_err(|_| fail(desk, Errno::OVERFLOW))?;
@@ -134,7 +134,7 @@ fn say(lead: &Writer<'_>, image: &Region, said: Mirror) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Writes to the copy that is being rebuilt, if there is one. If it fails it is not rebuilt any more, and nothing else
+/// Writes to the copy that is being rebuilt, if there is one. If that fails, the rebuild ends, and nothing else
 /// happens.
 ///
 /// # Errors
@@ -182,9 +182,9 @@ pub(super) fn be_unfinished(
     Ok(())
 }
 
-/// The copy that was rebuilt counts. First the other one says so, which would not be believed otherwise; the rebuilt one
-/// says so last: if it did before it counts, it would claim to be newer than the one that commits go on with. Until it
-/// has, `joining` tells an heir that this is to be done.
+/// The rebuilt copy counts from now on. First the other copy says so, because it would not be believed otherwise. The
+/// rebuilt one says so last: if it did so before it counts, it would claim to be newer than the copy that commits go on
+/// with. Until it has done so, `joining` tells an heir to do it.
 ///
 /// # Errors
 /// EIO if the copy that counted failed.
@@ -199,7 +199,7 @@ pub(super) fn be_both(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
     agree(lead, image)
 }
 
-/// Both say what they are in both places.
+/// Both copies state their role, in both places.
 #[cfg(feature = "std")]
 fn agree(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
     let desk = lead.desk();
@@ -210,7 +210,7 @@ fn agree(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
     Ok(())
 }
 
-/// What a daemon that died left of a rebuild: the other copy is alone again; or both count, and say so.
+/// Finishes what a dead daemon left of a rebuild: the other copy is alone again; or both count, and say so.
 #[cfg(feature = "std")]
 pub(super) fn inherit(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
     settle(lead, image)?;
@@ -235,8 +235,8 @@ pub(super) fn move_start(lead: &Writer<'_>, image: &Region, start: (u64, u64)) -
     settle(lead, image)
 }
 
-/// The log is used again: no anchor says any more that it was closed. Both places: should the newer one be damaged, the
-/// older one would hide what follows now. The writer cannot be replaced.
+/// The log is used again: no anchor says any more that it was closed. Both places are written: if the newer one were
+/// damaged, the older one would hide what follows now. The writer cannot be replaced.
 ///
 /// # Errors
 /// As for [`each`].
@@ -252,7 +252,8 @@ pub(super) fn reopen(lead: &Writer<'_>, image: &Region) -> Result<(), Errno> {
 }
 
 /// Writes the last anchor: the oldest batch that counts begins there, and nobody writes another one behind the newest.
-/// Nothing is said of a mirrored log, whose copies are compared at each start anyway. The writer cannot be replaced.
+/// A mirrored log gets no such mark, because its copies are compared at each start anyway. The writer cannot be
+/// replaced.
 ///
 /// # Errors
 /// As for [`each`].
@@ -292,7 +293,7 @@ fn put(lead: &Writer<'_>, image: &Region, copy: usize, anchor: Anchor) -> Result
     lead.to(copy, image, page, ANCHOR_BYTES, Anchor::place(anchor.sequence))
 }
 
-/// It is on the device: one store commits it.
+/// The anchor is on the device: one store commits it.
 fn note(desk: Desk<'_>, (tail, before): (u64, u64)) {
     let sequence = desk.anchor().load(SeqCst) + 1;
     let (next_tail, next_before) = desk.start(sequence);

@@ -1,4 +1,4 @@
-//! A journal is made, and an image is made from one after a crash of the machine.
+//! Making a journal, and making an image from one after a crash of the machine.
 
 use std::fs::File;
 use std::io;
@@ -22,12 +22,12 @@ use super::handle::Journal;
 use super::way::{Pair, Way};
 use crate::format::Layout;
 
-/// Bytes that the memory of an image of this layout has: the pool and the desk behind it.
+/// Bytes of memory for an image of this layout: the pool and the desk behind it.
 pub fn memory_bytes(image: u64, layout: Layout) -> u64 {
     image + Desk::bytes_for(layout.segments) as u64
 }
 
-/// The smallest journal in front of an image: three times as long, so that it can always be cleaned.
+/// The smallest journal for an image: three times as long, so that it can always be cleaned.
 pub fn smallest(image: u64) -> u64 {
     3 * image + RING_AT + 8 * Desk::BUFFER as u64
 }
@@ -35,13 +35,13 @@ pub fn smallest(image: u64) -> u64 {
 /// Makes an empty journal on an open device or preallocated file.
 ///
 /// # Errors
-/// What the device said.
+/// The device's error.
 pub fn format(file: &File, uuid: [u8; 16], image: u64, size: u64, block: u32) -> io::Result<Anchor> {
     let anchor = Anchor::new(uuid, size, image, block);
     if !anchor.is_sane() {
         return Err(io::Error::other(format!("a log of {size} bytes in blocks of {block} is not possible")));
     }
-    // What is left of a former journal has another pool's number, or is one of ours that failed to be made.
+    // Leftovers of a former journal carry another pool's number, or belong to a journal of ours whose making failed.
     file.write_all_at(&anchor.seal(), 0)?;
     file.write_all_at(&[0; ANCHOR_BYTES], ANCHOR_BYTES as u64)?;
     file.write_all_at(&vec![0; block as usize], RING_AT)?;
@@ -52,12 +52,12 @@ pub fn format(file: &File, uuid: [u8; 16], image: u64, size: u64, block: u32) ->
 /// The block that a journal on this device should have.
 ///
 /// # Errors
-/// If the device cannot be asked.
+/// If the device does not answer.
 pub fn block_of(file: &File) -> io::Result<u32> {
     Ok(probe_block(file)?.block())
 }
 
-/// Reads a journal into an image of zeros, where `apply` stores bytes at an offset, and lays the desk out behind it.
+/// Reads a journal into an image of zeros, where `apply` stores bytes at an offset, and fills in the desk behind it.
 ///
 /// # Errors
 /// [`JournalError`]; then the image means nothing.
@@ -81,19 +81,19 @@ pub fn load(
 /// # Errors
 /// [`JournalError`]: what is missing or damaged.
 pub fn read_only(file: &File) -> Result<Recovered, JournalError> {
-    // What the device has, not what was read of it before.
+    // Reads from the device, not from what was cached of it before.
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
     let len = size_of(file)?;
     read(len, data_of(file, len)?.into_iter(), |into, at| file.read_exact_at(into, at), |_, _| ())
 }
 
-/// Where anything was ever written: of a file that is new, little. What cannot be asked is all of it.
+/// The ranges that were ever written: in a new file, few. If the file system cannot tell, all of it.
 fn data_of(file: &File, len: u64) -> io::Result<Vec<Range<u64>>> {
     let (mut data, mut at) = (Vec::new(), 0);
     while at < len {
         let from = match seek(file, SeekFrom::Data(at)) {
             Ok(from) => from,
-            // Nothing behind it.
+            // There is no data behind this point.
             Err(Errno::NXIO) => break,
             Err(_) => at,
         };
@@ -104,11 +104,11 @@ fn data_of(file: &File, len: u64) -> io::Result<Vec<Range<u64>>> {
     Ok(data)
 }
 
-/// Lets a journal whose device had failed be written again, behind whatever of it is there. Nobody else uses the desk.
-/// What the cursors say of the segments is what the device had confirmed, and stays so.
+/// Lets a journal whose device had failed be written again, behind whatever is left on it. Nobody else uses the desk.
+/// The cursors of the segments show what the device had confirmed, and stay as they are.
 ///
 /// # Errors
-/// [`JournalError`]; a batch that was confirmed and is gone too. Then it stays as it is.
+/// [`JournalError`], also if a confirmed batch is gone. Then the journal stays as it is.
 pub fn revive(file: &File, desk: Desk<'_>) -> Result<Recovered, JournalError> {
     let (found, confirmed) = (read_only(file)?, desk.newest().0.number());
     if found.last < confirmed {
@@ -116,13 +116,13 @@ pub fn revive(file: &File, desk: Desk<'_>) -> Result<Recovered, JournalError> {
     }
     let claimed = desk.claimed().load(SeqCst);
     lay_out(desk, &found);
-    // What failed may be on the device all the same, or come to it late: no number is given twice.
+    // A failed batch may be on the device all the same, or reach it late: no number is given twice.
     desk.claimed().fetch_max(claimed, SeqCst);
     desk.failed().store(0, SeqCst);
     Ok(found)
 }
 
-/// Reads only what a journal is: to know how much memory its image needs.
+/// Reads only the journal's anchor: to know how much memory its image needs.
 ///
 /// # Errors
 /// [`JournalError`].
@@ -156,14 +156,14 @@ pub fn lay_out(desk: Desk<'_>, found: &Recovered) {
     desk.claimed().store(found.highest.max(found.last), SeqCst);
     let last = LastWord(desk.last().load(SeqCst));
     desk.seat(last.seat()).end().store(found.end, SeqCst);
-    // Whoever led before commits nothing any more.
+    // The former leader can commit nothing any more.
     let next =
         if last.number() == found.last { last.fenced() } else { LastWord::new(found.last, last.seat()) };
     desk.last().store(next.0, SeqCst);
 }
 
-/// Fills the desk in, for a log of which other hosts have copies: whose turn begins, with which of them, and the number that
-/// the log has now.
+/// Fills the desk in, for a log of which other hosts have copies: the turn that begins, the copy it begins with, and
+/// the log's number now.
 pub fn lay_out_kept(desk: Desk<'_>, uuid: [u8; 16], (epoch, base, last): (Epoch, Position, u64)) {
     desk.set_turn(epoch, base, last);
     let uuid = u128::from_le_bytes(uuid);
@@ -177,12 +177,13 @@ pub fn lay_out_kept(desk: Desk<'_>, uuid: [u8; 16], (epoch, base, last): (Epoch,
     desk.alone().store(alone::NO, SeqCst);
 }
 
-/// The copies that count, a bit each, as one of them says.
+/// The copies that count, a bit each, according to one of them.
 fn copies(said: Mirror) -> u32 {
     if said.state == MirrorState::Both { 3 } else { 1 << said.copy }
 }
 
-/// True for the desk of a journal with this anchor. A cleaner that was killed may have written one more than it noted.
+/// True for the desk of a journal with this anchor. A cleaner that was killed may have written one more anchor than it
+/// noted.
 pub fn is_of(desk: Desk<'_>, anchor: &Anchor) -> bool {
     let uuid = u128::from_le_bytes(anchor.uuid);
     let noted = desk.anchor().load(SeqCst);
@@ -192,8 +193,7 @@ pub fn is_of(desk: Desk<'_>, anchor: &Anchor) -> bool {
         && (noted..=noted + 1).contains(&anchor.sequence)
 }
 
-/// A journal on this descriptor; of a mirrored one there is a second.
-/// `given` is what the desk says of them ([`Desk::given`]).
+/// A journal on this descriptor; a mirrored one has a second. `given` is the desk's number for them ([`Desk::given`]).
 pub fn journal(fd: OwnedFd, second: Option<OwnedFd>, given: u32, desk_at: usize) -> Journal {
     let first = Device::new(fd);
     let way = match second {

@@ -1,31 +1,32 @@
-//! Pace: whether waiting for company brings anything here, which is measured.
+//! Pace: a measurement of whether waiting for company gains anything here.
 //!
-//! With everybody waited for, the device rests while commits are prepared and the processors rest while it writes. With
-//! nobody waited for, two groups take turns: one prepares while the device writes for the other. Which of the two serves
-//! more syncs depends on how long the device takes for a write, and the processors for the commits between two:
+//! If everybody is waited for, the device rests while commits are prepared, and the processors rest while it writes. If
+//! nobody is waited for, two groups take turns: one prepares while the device writes for the other. Which way serves
+//! more syncs depends on how long the device takes for a write, and how long the processors take for the commits
+//! between two writes:
 //!
 //! ```text
 //!   n syncs, a write of D, c of the processors' time for each   waiting: n / (D + n c)   at once: n / 2D, at most 1 / c
 //! ```
 //!
-//! So now and then the other way is tried for a stretch of captures. It stays if it served clearly more in a tick than
-//! the stretch right before it.
+//! So now and then the other way is tried for a stretch of captures. It is kept if it served clearly more syncs in a
+//! tick than the stretch right before it.
 //!
-//! Like all of `company` it decides when a capture begins, never what is in it. Whoever leads counts; one that dies here
+//! Like all of `company` it decides when a capture begins, never what is in it. The leader counts; if it dies here, it
 //! leaves a stretch that is a little off.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use seawall_wire::desk::Desk;
 
-/// Captures: long enough to tell one pace from the other, which differ by a sixth where it matters.
+/// In captures: long enough to tell one pace from the other, which differ by a sixth where it matters.
 const STRETCH: u32 = 128;
 /// Stretches before the first trial, and after one that changed something.
 const FIRST: u32 = 2;
-/// Stretches between two trials once nothing changes any more; until then twice as many each time. What a trial costs is
-/// paid for one stretch of 33.
+/// Stretches between two trials once nothing changes any more; until then they double each time. The cost of a trial is
+/// paid for one stretch in 33.
 const MOST: u32 = 32;
-/// By what part of it the pace must be better: less is noise.
+/// The new pace must be better by this part of the old one: less is noise.
 const MARGIN: u64 = 16;
 
 /// True while captures begin at once.
@@ -33,7 +34,7 @@ pub(super) fn is_at_once(desk: Desk<'_>) -> bool {
     desk.at_once().load(Relaxed) != 0
 }
 
-/// To be told when a capture begins, of all syncs that ever waited, and the time in ticks.
+/// Call this when a capture begins, with the number of all syncs that ever waited, and the time in ticks.
 pub(super) fn count(desk: Desk<'_>, waits: u64, now: u64) {
     let left = desk.stretch().load(Relaxed);
     if left > 0 {
@@ -48,7 +49,7 @@ pub(super) fn count(desk: Desk<'_>, waits: u64, now: u64) {
     desk.stretch_waits().store(waits, Relaxed);
 }
 
-/// What comes after a stretch of that pace.
+/// Decides what comes after a stretch with this pace.
 fn judge(desk: Desk<'_>, pace: u64) {
     let untried = desk.untried().load(Relaxed);
     if untried > 0 {
@@ -59,7 +60,7 @@ fn judge(desk: Desk<'_>, pace: u64) {
         }
         return;
     }
-    // It was a trial, unless it is the beginning of all; the stretch before it was of the other way.
+    // It was a trial, unless it is the very first stretch; the stretch before it went the other way.
     let before = desk.pace().load(Relaxed);
     let is_better = pace <= before - before / MARGIN;
     if before != 0 && !is_better {
@@ -79,8 +80,8 @@ mod tests {
     use super::super::desk_memory::desk_memory;
     use super::*;
 
-    /// Captures of four syncs each, which take this many ticks when others are waited for, and when they are not; how
-    /// many of them began at once.
+    /// Runs captures of four syncs each, which take this many ticks when others are waited for, and when they are not;
+    /// returns how many of them began at once.
     fn at_once_of(captures: u32, waiting: u64, at_once: u64) -> u32 {
         let region = desk_memory();
         run(Desk::new(&region, 0), captures, waiting, at_once)
@@ -96,7 +97,7 @@ mod tests {
         begun_at_once
     }
 
-    /// A trial, and what comes between two.
+    /// A trial, and the stretches between two trials.
     const ROUND: u32 = (STRETCH + 1) * (MOST + 1);
     /// Captures of the trials in ten rounds: a few early ones come before them.
     const MOST_TRIED: u32 = 15 * (STRETCH + 1);

@@ -1,4 +1,4 @@
-//! Parts of an image: of its tables those that hold anything, and of a segment what a cursor says.
+//! Parts of an image: the parts of its tables that hold anything, and the part of a segment that a cursor covers.
 
 #[cfg(feature = "std")]
 use seawall_media::Region;
@@ -8,11 +8,11 @@ use crate::format::Layout;
 
 /// The offset in a cursor; above it the use of the segment (`Segment::written`).
 pub(super) const OFFSET: u64 = u32::MAX as u64;
-/// Tables are looked through in pieces of this size; those of zeros need not be written, or sent.
+/// Tables are searched in pieces of this size; pieces of zeros need not be written, or sent.
 #[cfg(feature = "std")]
 pub(super) const PIECE: usize = 512;
 
-/// Where there is anything in the tables, from `from` on.
+/// Where the tables hold anything, from `from` on.
 #[cfg(feature = "std")]
 pub(super) fn pieces(image: &Region, layout: Layout, from: usize) -> impl Iterator<Item = usize> {
     (from..layout.segments_at()).step_by(PIECE).filter(|at| {

@@ -1,14 +1,14 @@
-//! A copy that was lost is rebuilt while the log is in use.
+//! Rebuilding a lost copy while the log is in use.
 //!
-//! From [`Rebuild::begin`] on every leader writes its batches to that copy too, which does not count: its failure fails
-//! no commit. What is older is copied piece by piece, each while nobody else leads. The copy says "unfinished" all the
-//! while. When everything is on it both say "both", in an order that `mirror` has.
+//! From [`Rebuild::begin`] on, every leader writes its batches to that copy too, which does not count: its failure
+//! fails no commit. Older content is copied piece by piece, each piece while nobody else leads. The copy says
+//! "unfinished" all the while. When everything is on it, both say "both", in an order that `mirror` defines.
 //!
-//! | whoever rebuilds dies | what its heir, or a start, finds |
+//! | the rebuilder dies | what its heir, or a start, finds |
 //! |---|---|
 //! | before the end | the other copy is alone, this one unfinished: it goes on alone, until somebody begins anew |
 //! | when the other one says "both" | the same: it counts alone, and an unfinished one is not believed |
-//! | when both count | both hold everything: it has both say so |
+//! | when both count | both hold everything: the heir has both say so |
 //!
 //! Not handled here: whether a device fits, and what it held before (`pool::block::mirror`).
 
@@ -30,14 +30,14 @@ use super::mirror;
 use super::way::{Pair, Way};
 use super::writer::{Writer, joining, written};
 
-/// Bytes copied at once: nobody commits meanwhile.
+/// Bytes copied at a time: nobody commits meanwhile.
 pub const PIECE: u64 = 256 << 10;
 /// Longest pause between two pieces.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Changes of who belongs to the mirror that are left for other things than rebuilding.
+/// Changes of a mirror's membership that are reserved for purposes other than rebuilding.
 const SPARE: u32 = 64;
 
-/// A rebuild that is under way. Dropped before its end it leaves the other copy alone.
+/// A rebuild that is under way. If dropped before its end, it leaves the other copy alone.
 pub struct Rebuild<'a> {
     journal: &'a Journal,
     image: &'a Region,
@@ -50,9 +50,9 @@ impl<'a> Rebuild<'a> {
     /// Begins: `devices` are those of the first and the second copy from now on, `source` reads the one that counts.
     ///
     /// # Errors
-    /// EINVAL if the log has not lost a copy; EOVERFLOW if it did so too often; what the new device said. The log is
-    /// untouched then, but for an anchor that says once more that its copy is alone. Another rebuild that is under way
-    /// is given up.
+    /// EINVAL if the log has not lost a copy; EOVERFLOW if it did so too often; the new device's error. The log is
+    /// untouched then, except for an anchor that says once more that its copy is alone. Another rebuild that is under
+    /// way is given up.
     pub fn begin(
         journal: &'a Journal,
         image: &'a Region,
@@ -74,11 +74,12 @@ impl<'a> Rebuild<'a> {
         let given = desk.given().load(SeqCst).wrapping_add(1);
         let devices = devices.map(Device::new);
         let copy = (3 - copies).trailing_zeros() as usize;
-        // Before anybody else may: what it says of itself is not true any more with the first batch.
+        // This comes before anybody else may write to it: with the first batch, what it says of itself is no longer
+        // true.
         mirror::be_unfinished(desk, image, copy, &devices[copy])?;
         pair.replace(Pair::new(devices, given))?;
         desk.given().store(given, SeqCst);
-        // Told by now.
+        // The failure has been reported by now.
         desk.lost().store(0, SeqCst);
         desk.refused().store(0, SeqCst);
         desk.joining().store(1 << copy, SeqCst);
@@ -86,17 +87,17 @@ impl<'a> Rebuild<'a> {
         Ok(Self { journal, image, source, given, at: RING_AT })
     }
 
-    /// Bytes that are copied, and of how many.
+    /// How many bytes have been copied, and of how many.
     pub fn progress(&self) -> (u64, u64) {
         (self.at - RING_AT, self.size() - RING_AT)
     }
 
-    /// Copies everything, and lets both count. Others lead for as long as it does: half of the devices' time is theirs.
-    /// `goes_on` is told of each piece, and says whether there is to be another one.
+    /// Copies everything, and lets both count. Others lead for as long as the copying takes: half of the devices' time
+    /// is theirs. `goes_on` gets the progress after each piece, and decides whether to copy another one.
     ///
     /// # Errors
-    /// What either device said; ECANCELED if another rebuild was begun, or there was to be no other piece. The log goes
-    /// on alone.
+    /// Either device's error; ECANCELED if another rebuild was begun, or `goes_on` ended this one. The log goes on
+    /// alone.
     pub fn run(mut self, mut goes_on: impl FnMut((u64, u64)) -> bool) -> io::Result<()> {
         while self.at < self.size() {
             let took = self.piece()?;
@@ -116,7 +117,7 @@ impl<'a> Rebuild<'a> {
         let (at, len) = (self.at, PIECE.min(self.size() - self.at));
         let lead = self.lead()?;
         let began = Instant::now();
-        // What the device has, not what was read of it before.
+        // Reads from the device, not from what was cached of it before.
         let _ = rustix::fs::fadvise(self.source, at, NonZeroU64::new(len), rustix::fs::Advice::DontNeed);
         let mut bytes = vec![0; len as usize];
         self.source.read_exact_at(&mut bytes, at).map_err(|error| {
@@ -174,8 +175,8 @@ impl<'a> Rebuild<'a> {
 }
 
 impl Journal {
-    /// To be called by a daemon that takes a log over, before anything else: gives up, or finishes, what the former one
-    /// left of a rebuild. False if it left none.
+    /// A daemon that takes a log over calls this before anything else: it gives up, or finishes, a rebuild that the
+    /// former daemon left. False if there is none.
     ///
     /// # Errors
     /// EIO if the log failed.
@@ -189,7 +190,7 @@ impl Journal {
 
 impl Drop for Rebuild<'_> {
     fn drop(&mut self) {
-        // Who cannot lead leaves it to whoever begins anew.
+        // A thread that cannot lead leaves it to the next rebuild.
         let Ok(_lead) = self.lead() else { return };
         self.desk().joining().store(0, SeqCst);
     }

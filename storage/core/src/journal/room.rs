@@ -1,4 +1,4 @@
-//! Room in the ring: how much is used, who may have what is left, and where the next batch goes.
+//! Room in the ring: how much is used, who may use the rest, and where the next batch goes.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -7,22 +7,22 @@ use seawall_wire::desk::Desk;
 
 use super::seat;
 
-/// Who asks for room. Tables can still change when records have none, also while cleaning is under way or was given up
-/// by a daemon that died; and there is always room to make room, if only once nothing is live: what is live is never
-/// more than the image, a third of the journal.
+/// The purpose of a batch. Tables can still change when records have no room, also while cleaning is under way or was
+/// given up by a daemon that died. And there is always room to make room, if only once nothing is live: the live part
+/// is never more than the image, a third of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     /// Records: half of the journal.
     Records,
     /// Tables: an eighth more.
     Tables,
-    /// Cleaning: all of it, except for a last time what only that may have.
+    /// Cleaning: all of it; the last part is reserved for cleaning alone.
     #[cfg(feature = "std")]
     Cleaning,
 }
 
 impl Room {
-    /// What it may have of so many bytes, of which those that cleaning wrote are not counted.
+    /// The share of this many bytes that it may use, not counting what cleaning wrote.
     const fn share(self, bytes: u64) -> u64 {
         match self {
             Self::Records => bytes / 2,
@@ -32,7 +32,7 @@ impl Room {
         }
     }
 
-    /// What it leaves free, all counted, to those who matter more.
+    /// The bytes that it leaves free for more important purposes, with everything counted.
     pub(super) const fn spare(self, bytes: u64) -> u64 {
         match self {
             Self::Records => bytes / 8,
@@ -42,10 +42,11 @@ impl Room {
         }
     }
 
-    /// True if so many bytes more fit.
+    /// True if this many more bytes fit.
     pub(super) fn takes(self, desk: Desk<'_>, size: u64) -> bool {
         let (bytes, used) = (ring(desk).bytes(), used(desk));
-        // Less than nothing: a daemon died between a move of the tail and forgetting what it cleaned for that.
+        // This can fall below zero: a daemon died after it moved the tail and before it reset the count of cleaned
+        // bytes.
         let counted = match self {
             #[cfg(feature = "std")]
             Self::Cleaning => used,
@@ -63,7 +64,7 @@ pub(super) fn used(desk: Desk<'_>) -> u64 {
     ring(desk).used(desk.tail().load(SeqCst), desk.newest().1)
 }
 
-/// Where a batch of so many bytes goes behind this end, beside everything that others may still write.
+/// Where a batch of this many bytes goes behind this end, clear of everything that others may still write.
 pub(super) fn place(desk: Desk<'_>, seat: u32, end: u64, size: u64, room: Room) -> Option<u64> {
     let (mut avoided, mut count) = ([(0, 0); Desk::SEATS as usize], 0);
     for stretch in seat::claimed_by_others(desk, seat) {

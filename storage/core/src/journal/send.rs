@@ -1,6 +1,6 @@
 //! A batch of a log without a device: other hosts keep copies, and it is committed when enough of them have confirmed it.
 //!
-//! Whoever leads sends, and cannot be replaced meanwhile: batches are sent in the order of their numbers.
+//! The leader sends, and cannot be replaced meanwhile: batches are sent in the order of their numbers.
 
 use rustix::io::Errno;
 use seawall_media::Region;
@@ -24,8 +24,8 @@ impl Journal {
     /// Sends a batch, and commits it.
     ///
     /// # Errors
-    /// [`REPLACED`] if somebody else leads by now: nothing was sent; or if this host went on alone, and it is to be made
-    /// anew. Else as for [`Copies::write`].
+    /// [`REPLACED`] if another thread leads by now, and nothing was sent; or if this host went on alone, and the batch
+    /// has to be made anew. Otherwise as for [`Copies::write`].
     pub(super) fn send(
         &self,
         image: &Region,

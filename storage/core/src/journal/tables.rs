@@ -39,10 +39,10 @@ impl Journal {
         self.write(image, lead, draft, Room::Tables)
     }
 
-    /// A file's watermark, raised by somebody who can reach the device.
+    /// Has a process that can reach the device raise a file's watermark.
     ///
     /// # Errors
-    /// EIO if nobody does it.
+    /// EIO if none does it.
     #[cold]
     pub fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno> {
         self.way.lender().map_or(Err(Errno::IO), |lender| lender.retire(slot, generation, lsn))

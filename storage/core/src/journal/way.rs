@@ -1,7 +1,8 @@
-//! The way to the journal's device, or to both devices of a mirrored one: a descriptor of this process's own, or one that lies among an application's.
+//! The way to the journal's device, or to both devices of a mirrored one: a descriptor of this process's own, or one
+//! among an application's.
 //!
-//! What lies among an application's may have been closed behind our back, and its number may name something else by
-//! now. So it is looked at whenever somebody leads; where it is gone the daemon leads instead.
+//! A descriptor among an application's may have been closed behind our back, and its number may name something else by
+//! now. So it is checked whenever a thread leads; if it is gone, the daemon leads instead.
 
 #[cfg(feature = "std")]
 use std::sync::{Arc, OnceLock};
@@ -18,12 +19,13 @@ use super::copies::Copies;
 /// Connections to keepers, in the roster's order.
 pub(super) type Links<'a> = [Option<BorrowedFd<'a>>; KEEPERS_MAX];
 
-/// What a front that cannot rely on its descriptors has instead.
+/// What a front has that cannot rely on its descriptors.
 pub trait Lender: Sync {
-    /// The journal's device, of a mirrored one that of its first copy, if its descriptor is still what it was.
+    /// The journal's device, or for a mirrored journal that of its first copy, if its descriptor is still the right
+    /// one.
     fn device(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The device of a mirrored journal's second copy, if its descriptor is still what it was.
+    /// The device of a mirrored journal's second copy, if its descriptor is still the right one.
     fn mirror(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -33,8 +35,8 @@ pub trait Lender: Sync {
         false
     }
 
-    /// The connection to a keeper of a log without a device, by its place in the roster, if its descriptor is still what
-    /// it was.
+    /// The connection to a keeper of a log without a device, by the keeper's place in the roster, if its descriptor is
+    /// still the right one.
     fn keeper(&self, _keeper: usize) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -44,7 +46,7 @@ pub trait Lender: Sync {
         0
     }
 
-    /// Has the daemon make durable everything that is in the log now.
+    /// Has the daemon make everything durable that is in the log now.
     ///
     /// # Errors
     /// As for `Journal::harden`; EIO if the daemon does not do it.
@@ -57,7 +59,7 @@ pub trait Lender: Sync {
     fn retire(&self, slot: u32, generation: u32, lsn: u64) -> Result<(), Errno>;
 }
 
-/// Descriptors of both copies, and those that took their place.
+/// Descriptors of both copies, and the ones that replaced them.
 #[cfg(feature = "std")]
 pub struct Pair {
     devices: [Device; 2],
@@ -67,8 +69,9 @@ pub struct Pair {
 
 #[cfg(feature = "std")]
 impl Pair {
-    /// Those of the first and the second copy, which were the right ones when [`Desk::given`](seawall_wire::desk::Desk::given) was `given`. In the place
-    /// of one that is gone lies the other one, which is not written by that number.
+    /// Those of the first and the second copy, which were the right ones when
+    /// [`Desk::given`](seawall_wire::desk::Desk::given) was `given`. If one copy is gone, the other's descriptor stands
+    /// in its place, and nothing is written through that number.
     pub fn new(devices: [Device; 2], given: u32) -> Self {
         Self { devices, given, newer: OnceLock::new() }
     }
@@ -77,7 +80,7 @@ impl Pair {
         core::iter::successors(Some(self), |pair| Some(&**pair.newer.get()?)).last().unwrap_or(self)
     }
 
-    /// These are used from now on. The former ones stay open: somebody may be about to look at them.
+    /// These are used from now on. The former ones stay open: another thread may be about to look at them.
     pub(super) fn replace(&self, by: Self) -> Result<(), Errno> {
         self.newest().newer.set(Box::new(by)).map_err(|_| Errno::BUSY)
     }
@@ -85,20 +88,20 @@ impl Pair {
 
 /// How a process reaches the journal's device.
 pub enum Way {
-    /// By a descriptor that is its own.
+    /// Through a descriptor of its own.
     Own(Device),
-    /// By two that are its own: those of both copies, shared by all journals of the pool in this process.
+    /// Through two of its own: those of both copies, shared by all journals of the pool in this process.
     #[cfg(feature = "std")]
     Mirrored(Arc<Pair>),
     /// There is no device: other hosts keep copies, which this process reaches.
     #[cfg(feature = "std")]
     Kept(Arc<dyn Copies>),
-    /// By one among an application's, or by the daemon.
+    /// Through one among an application's, or through the daemon.
     Lent(&'static dyn Lender),
 }
 
 impl Way {
-    /// The descriptor, of a mirrored journal that of its first copy.
+    /// The descriptor, or for a mirrored journal that of its first copy.
     ///
     /// # Errors
     /// EBADF if it was taken away.
@@ -125,7 +128,8 @@ impl Way {
         }
     }
 
-    /// [`Desk::given`](seawall_wire::desk::Desk::given) when its descriptors were the right ones; `None` if they cannot be replaced.
+    /// [`Desk::given`](seawall_wire::desk::Desk::given) when its descriptors were the right ones; `None` if they cannot
+    /// be replaced.
     pub(super) fn given(&self) -> Option<u32> {
         match self {
             Self::Own(_) => None,
@@ -137,8 +141,8 @@ impl Way {
         }
     }
 
-    /// What a daemon lends: its own descriptors, of a mirrored journal those of both copies, and of which
-    /// [`Desk::given`](seawall_wire::desk::Desk::given) these are.
+    /// What a daemon lends: its own descriptors, for a mirrored journal those of both copies, and the
+    /// [`Desk::given`](seawall_wire::desk::Desk::given) that they belong to.
     #[cfg(feature = "std")]
     pub fn lend(&self) -> (u32, Vec<BorrowedFd<'_>>) {
         match self {
@@ -165,7 +169,7 @@ impl Way {
         })
     }
 
-    /// Whoever keeps copies on other hosts.
+    /// The party that keeps copies on other hosts.
     #[cfg(feature = "std")]
     pub(super) fn copies(&self) -> Option<&dyn Copies> {
         match self {
@@ -174,7 +178,7 @@ impl Way {
         }
     }
 
-    /// Who leads where this process cannot.
+    /// The lender that leads where this process cannot.
     pub(super) fn lender(&self) -> Option<&'static dyn Lender> {
         match self {
             Self::Lent(lender) => Some(*lender),

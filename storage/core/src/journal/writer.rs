@@ -17,7 +17,8 @@ use super::way::{Lender, Links, Way};
 pub(super) struct Writer<'a> {
     lead: Lead<'a>,
     devices: [Option<BorrowedFd<'a>>; 2],
-    /// Those of a log that keepers keep, and that any process sends; with what [`Lead::desk`] had given by then.
+    /// The connections to the keepers of a log to which any process sends; valid for the `given` number of
+    /// [`Lead::desk`] at that time.
     links: Option<Links<'a>>,
     given: u32,
     lent: bool,
@@ -32,7 +33,7 @@ impl<'a> Writer<'a> {
         if desk.failed().load(SeqCst) != 0 {
             return Err(Errno::IO);
         }
-        // A number of ours may be of a device that another one has taken the place of.
+        // A number of ours may belong to a device that another one has replaced.
         if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {
             return Err(Errno::BADF);
         }
@@ -55,12 +56,12 @@ impl<'a> Writer<'a> {
         Ok(Self { lead, devices, links: None, given, lent, spent: Cell::new(0) })
     }
 
-    /// The connections by which it sends, if it does.
+    /// The connections through which it sends, if it does.
     pub(super) fn links(&self) -> Option<&Links<'a>> {
         self.links.as_ref()
     }
 
-    /// [`Desk::given`] of its descriptors.
+    /// [`Desk::given`] for its descriptors.
     pub(super) fn given(&self) -> u32 {
         self.given
     }
@@ -70,12 +71,12 @@ impl<'a> Writer<'a> {
         self.lead.is_held()
     }
 
-    /// What the lock says of it.
+    /// The lock's word for it.
     pub(super) fn word(&self) -> u64 {
         self.lead.word()
     }
 
-    /// It spent so many more ticks on a write.
+    /// Adds the ticks of one more write.
     pub(super) fn has_spent(&self, ticks: u64) {
         self.spent.set(self.spent.get() + ticks);
     }
@@ -117,7 +118,7 @@ impl<'a> Writer<'a> {
     /// Acts while it cannot be replaced.
     ///
     /// # Errors
-    /// [`REPLACED`] if it was already: nothing was done.
+    /// [`REPLACED`] if it already was: nothing was done.
     pub(super) fn pinned<R>(&self, act: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
         if self.lead.is_pinned() {
             return act();
@@ -130,7 +131,7 @@ impl<'a> Writer<'a> {
         done
     }
 
-    /// True for an error of this process alone: others can write, and what it wrote does not count.
+    /// True for an error of this process alone: others can write, and what this process wrote does not count.
     pub(super) fn is_ours_alone(&self, error: Errno) -> bool {
         self.lent && is_of_the_process(error)
     }
@@ -138,7 +139,7 @@ impl<'a> Writer<'a> {
     /// Writes to one copy.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn to(
         &self,
         copy: usize,
@@ -155,7 +156,7 @@ impl<'a> Writer<'a> {
 /// The connections to all keepers that get batches.
 ///
 /// # Errors
-/// BADF if only the daemon sends now, or one of them is not here.
+/// BADF if only the daemon sends now, or one of the connections is missing here.
 fn usable(desk: Desk<'_>, lender: &'static dyn Lender) -> Result<Links<'static>, Errno> {
     let mut links: Links<'_> = [None; KEEPERS_MAX];
     if desk.acks().load(SeqCst) == 0 {
@@ -179,7 +180,7 @@ pub(super) fn joining(desk: Desk<'_>) -> u32 {
 
 /// True for an error that says nothing about the device.
 fn is_of_the_process(error: Errno) -> bool {
-    // By a number that names something else; RLIMIT_FSIZE; seccomp(2), in either manner; memory to write from.
+    // A number that names something else; RLIMIT_FSIZE; seccomp(2), in either manner; no memory to write from.
     matches!(error, Errno::BADF | Errno::FBIG | Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::NOMEM)
 }
 

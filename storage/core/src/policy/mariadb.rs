@@ -1,9 +1,9 @@
 //! Which files below a MariaDB data directory, or a directory that holds a part of it, are managed.
 //!
-//! Input: a path relative to one of these. Output: whether it is one of the logs, or with `atomic` a tablespace
-//! (file names: InnoDB's documentation, "System Variables", and `fil0fil.h`). Not managed: Aria's tables and
-//! its log, which are read and written before InnoDB has met the guard; the temporary tablespace, made anew at
-//! each start; text files.
+//! Input: a path relative to one of these. Output: whether it is one of the logs, or with `atomic` a tablespace (file
+//! names: InnoDB's documentation, "System Variables", and `fil0fil.h`). Not managed: Aria's tables and its log, which
+//! MariaDB reads and writes before InnoDB has met the guard; the temporary tablespace, which is made anew at each
+//! start; text files.
 
 use crate::stand_in::{DDL_LOG, base};
 
@@ -33,12 +33,12 @@ pub(super) fn is_tablespace(below: &[u8]) -> bool {
     file.ends_with(b".ibd") || !below.contains(&b'/') && (numbered(b"ibdata") || numbered(b"undo"))
 }
 
-/// True for the directory of a schema: its tables, and what is said of them.
+/// True for the directory of a schema: its tables, and their definitions.
 pub(super) fn is_schema(below: &[u8]) -> bool {
     !below.contains(&b'/') && !below.starts_with(b"#")
 }
 
-/// A file that says what a table, a trigger or a schema is: made anew with each change of that.
+/// A file that defines a table, a trigger or a schema: made anew with each change of that definition.
 pub(super) fn is_definition(name: &[u8]) -> bool {
     const ENDS: [&[u8]; 5] = [b".frm", b".par", b".TRG", b".TRN", b".isl"];
     name == b"db.opt" || ENDS.iter().any(|end| name.ends_with(end))

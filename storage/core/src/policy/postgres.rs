@@ -1,9 +1,9 @@
-//! Which files below PGDATA, a tablespace or a WAL directory hold what a crash must not tear.
+//! Which files below PGDATA, a tablespace or a WAL directory hold data that a crash must not tear.
 //!
 //! Input: a path relative to any of these three; their contents cannot be mistaken for one another. Output:
 //! whether it is a data file (storage layout: PostgreSQL's documentation, chapter "Database Physical Storage").
-//! What is made anew at each start, or read as text, is none: temporary relations, `pgsql_tmp`, statistics,
-//! `pg_subtrans`, `pg_notify`, settings, logs, lock files.
+//! Files that are made anew at each start, or read as text, are not data files: temporary relations, `pgsql_tmp`,
+//! statistics, `pg_subtrans`, `pg_notify`, settings, logs, lock files.
 
 use seawall_stats::Class;
 
@@ -35,13 +35,13 @@ pub(super) fn has_relations(below: &[u8]) -> bool {
     parts.next().is_none() && is_number && (above == b"base" || above.starts_with(b"PG_"))
 }
 
-/// True for a name in there that outlives a crash of the server: not temporary relations, and not the cache of the catalog,
-/// which any start removes.
+/// True for a name in there that outlives a crash of the server: not that of a temporary relation, and not that of the
+/// catalog's cache, which any start removes.
 pub(super) fn keeps_name(name: &[u8]) -> bool {
     is_relation(name) || name == b"PG_VERSION"
 }
 
-/// What such a file is: the log, a table or an index, or one of the rest (transaction status, the control file).
+/// The use of such a file: the log, a table or an index, or one of the rest (transaction status, the control file).
 pub(super) fn class(below: &[u8]) -> Class {
     let file = base(below);
     let is_in = |directory: &[u8]| below.starts_with(directory);
@@ -65,12 +65,12 @@ pub fn is_segment(below: &[u8]) -> bool {
     file.len() == 24 && is_hex(file)
 }
 
-/// One in the making: filled with zeros, synced, and renamed into place while commits wait for it.
+/// A segment in the making: filled with zeros, synced, and renamed into place while commits wait for it.
 pub fn is_new_segment(below: &[u8]) -> bool {
     base(below).starts_with(b"xlogtemp.")
 }
 
-/// A relation's fork and segment (`16384_fsm.1`), or the map of the catalog's. Temporary ones begin with `t`.
+/// A relation's fork and segment (`16384_fsm.1`), or the map of the catalog's relations. Temporary ones begin with `t`.
 fn is_relation(file: &[u8]) -> bool {
     file.first().is_some_and(u8::is_ascii_digit) || file.starts_with(b"pg_filenode.map")
 }

@@ -10,12 +10,12 @@ use super::error::PoolError;
 use super::file;
 use crate::spill::Plan;
 
-/// What tells whether it is a disk.
+/// The path that shows whether it is a disk.
 pub(super) fn lies_on(path: &Path) -> &Path {
     if is_device(path) { path } else { file::directory(path) }
 }
 
-/// A file without a name, or the device, whose only user this is.
+/// A file without a name, or the device, with this process as its only user.
 pub(super) fn room(plan: &Plan, force: bool) -> Result<File, PoolError> {
     if is_device(&plan.path) {
         return empty_device(&plan.path, plan.bytes, force);
@@ -31,7 +31,7 @@ pub(super) fn give_name(file: &File, plan: &Plan) -> Result<(), PoolError> {
     file::give_name(file, &plan.path).map_err(of_the_area)
 }
 
-/// Not as if the pool itself were there.
+/// Keeps the error from sounding as if the pool itself were there.
 fn of_the_area(error: PoolError) -> PoolError {
     match error {
         PoolError::Exists(path) => PoolError::SpillPath { path, error: ErrorKind::AlreadyExists.into() },

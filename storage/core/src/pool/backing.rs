@@ -1,14 +1,16 @@
-//! Memory for an image of which a start needs little: the tables, the desk, a few segments. The others get theirs while the
-//! log is in use.
+//! Memory for an image, of which a start needs little: the tables, the desk, a few segments. The other segments get
+//! theirs while the log is in use.
 //!
-//! Why memory is taken before it is used: a store into a page that a full memory has no room for is a SIGBUS, in a database.
+//! Why memory is taken before it is used: if there is no memory left for a page, a store into it is a SIGBUS, in a
+//! database.
 //! Invariants:
 //!
-//! * What lies in front of the first [unbacked](seawall_wire::desk::Desk::unbacked) segment has its memory, and so has the
-//!   desk. A segment counts only when it has: cut short in between, its memory is taken once more, which changes nothing.
-//! * Nobody reads or writes what lies behind. Those segments are free, and no room: who asks how large the log is, or how
-//!   full, asks for [`Pool::backed`](crate::pool::Pool::backed).
-//! * Whoever finds an image of which not all has memory, after a death of the daemon, goes on where that one was.
+//! * Everything before the first [unbacked](seawall_wire::desk::Desk::unbacked) segment has its memory, and so has the
+//!   desk. A segment counts only once it has its memory: if taking it is cut short, it is taken once more, which
+//!   changes nothing.
+//! * Nobody reads or writes the segments behind it. They are free, and yet no room: to learn how large the log is, or
+//!   how full, ask [`Pool::backed`](crate::pool::Pool::backed).
+//! * A daemon that finds an image not all of which has memory, because the former daemon died, goes on from there.
 
 use std::fs::File;
 use std::path::Path;
@@ -31,14 +33,14 @@ pub(in crate::pool) struct Fresh<'a> {
 }
 
 impl<'a> Fresh<'a> {
-    /// An image of so many bytes, of zeros, none of which has memory yet.
+    /// An image of this many bytes, of zeros, none of which has memory yet.
     ///
     /// # Errors
-    /// [`PoolError::NoRoom`]: there would not be enough for all of it.
+    /// [`PoolError::NoRoom`]: there would not be enough memory for all of it.
     pub fn of(file: &'a File, at: &'a Path, bytes: u64) -> Result<Self, PoolError> {
         let no_room = |error: Errno| no_room(at, bytes, error);
         let memory = fstatvfs(file).map_err(no_room)?;
-        // Without any limit it says that it has no blocks.
+        // A file system without any limit reports that it has no blocks.
         if memory.f_blocks > 0 && memory.f_bavail.saturating_mul(memory.f_frsize) < bytes {
             return Err(no_room(Errno::NOSPC));
         }
@@ -53,7 +55,7 @@ impl<'a> Fresh<'a> {
     /// [`PoolError::NoRoom`].
     pub fn back_all(&self) -> Result<(), PoolError> {
         self.back(0, self.bytes as usize)?;
-        // Whoever leads copies what others wrote: in small pages each new one costs a fault.
+        // A leader copies what others wrote: in small pages each new page costs a fault.
         self.region.collapse(0, self.bytes as usize);
         Ok(())
     }

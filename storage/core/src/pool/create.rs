@@ -18,7 +18,7 @@ use crate::spill::{self, Plan};
 
 /// Makes a pool of `size` bytes and persists its empty zones.
 ///
-/// It gets its name when it is whole: a process that is killed half-way leaves nothing.
+/// It gets its name when it is complete: a process that is killed halfway leaves nothing.
 ///
 /// # Errors
 /// [`PoolError`]; an existing file is kept unless `force`.
@@ -26,11 +26,12 @@ pub fn create(path: &Path, size: u64, emulated: bool, force: bool) -> Result<(),
     create_with_area(path, size, emulated, force, None)
 }
 
-/// [`create`], with a spill area behind it, in a new file or on a device. A process that is killed half-way may leave the
-/// area: it is in nobody's use.
+/// [`create`], with a spill area behind it, in a new file or on a device. A process that is killed halfway may leave
+/// the area, which nobody uses.
 ///
 /// # Errors
-/// [`PoolError`]; an existing file is kept, the area's in any case, and what a device holds is kept unless `force`.
+/// [`PoolError`]; an existing file and a device's content are kept unless `force`; the area's existing file is always
+/// kept.
 pub fn create_with_area(
     path: &Path,
     size: u64,
@@ -60,7 +61,7 @@ pub fn create_with_area(
     give_name(&file, path)
 }
 
-/// Slots below which an area is not worth its name.
+/// With fewer slots an area is not worth making.
 const LEAST_SLOTS: u32 = 4;
 
 fn with_area(whole: Layout, plan: &Plan) -> Result<Layout, PoolError> {
@@ -93,15 +94,15 @@ fn no_room(path: &Path, bytes: u64, error: std::io::Error) -> PoolError {
     }
 }
 
-/// On tmpfs: backs the file with huge pages as far as the kernel has any. Each process that uses the log enters
-/// its pages into its own page table, with every backend of a database once: 400 µs a MiB in small pages, 8 in
-/// huge ones. That they are missing is no error.
+/// On tmpfs: backs the file with huge pages as far as the kernel has any. Each process that uses the log enters its
+/// pages into its own page table, which every backend of a database does once: 400 µs for each MiB in small pages, 8 µs
+/// in huge ones. It is no error if there are none.
 fn huge_pages(file: &File, size: u64) -> std::io::Result<()> {
     if rustix::fs::fstatfs(file)?.f_type as u64 != magic::TMPFS {
         return Ok(());
     }
     file.set_len(size)?;
-    // The kernel makes one of what is there already: nothing becomes nothing.
+    // The kernel collapses only pages that exist, so each stretch gets one.
     for at in (0..size).step_by(HUGE_PAGE) {
         file.write_all_at(&[0], at)?;
     }

@@ -122,12 +122,12 @@ pub enum PoolError {
     Io { path: PathBuf, doing: &'static str, error: io::Error },
 }
 
-/// The file is longer than this process may make one.
+/// The file is longer than this process's limit allows.
 pub(crate) fn is_limit(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::FileTooLarge
 }
 
-/// What is said of it.
+/// The text about that limit.
 pub(crate) struct LimitText;
 
 impl fmt::Display for LimitText {
@@ -187,7 +187,7 @@ fn superblock_text(path: &Path, error: &SuperblockError, f: &mut fmt::Formatter<
 }
 
 impl PoolError {
-    /// True if this user may not make it there.
+    /// True if this user lacks permission to make it there.
     pub fn is_denied(&self) -> bool {
         match self {
             Self::Io { error, .. } | Self::NoRoom { error, .. } | Self::SpillPath { error, .. } => {

@@ -1,4 +1,4 @@
-//! New files: without a name until they are whole.
+//! New files, without a name until they are complete.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -19,7 +19,7 @@ pub(super) fn unnamed(path: &Path) -> Result<File, PoolError> {
         .map_err(|e| io(path, "creating")(e.into()))
 }
 
-/// Gives it the name, durably, unless somebody was quicker.
+/// Gives it the name, durably, unless the name was taken meanwhile.
 pub(super) fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|e| match e {
@@ -34,8 +34,8 @@ pub(super) fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a
-/// DAX file system also to commit a change of the file's extents, inside some database's write.
+/// Writes zeros. Reserved room is not enough: the first store to each page would have to clear it, and on a DAX file
+/// system also commit a change of the file's extents, inside some database's write.
 pub(super) fn fill(file: &File, size: u64) -> std::io::Result<()> {
     const PIECE: u64 = 4 << 20;
     let zeros = vec![0; PIECE.min(size) as usize];

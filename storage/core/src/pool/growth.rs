@@ -1,4 +1,4 @@
-//! The rest of an image's memory, taken while the log is in use. What must hold of it: `backing`.
+//! The rest of an image's memory, taken while the log is in use. For its invariants, see `backing`.
 
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -11,11 +11,11 @@ use crate::Engine;
 use crate::destage::announce;
 
 impl Pool {
-    /// Takes memory for the next segments, about so many bytes of them, which are room in the log then. Returns how many; 0:
-    /// all have it. Nobody else does this at the same time.
+    /// Takes memory for the next segments, about this many bytes of them, which then become room in the log. Returns
+    /// how many; 0: all segments have it. Nobody else does this at the same time.
     ///
     /// # Errors
-    /// There is none for now.
+    /// There is no memory for now.
     pub fn back(&self, engine: &Engine, bytes: usize) -> io::Result<u32> {
         let (layout, backed) = (self.layout(), self.backed());
         let Some(journal) = self.region.journal().filter(|_| self.medium == Medium::Block) else {

@@ -1,4 +1,4 @@
-//! Who else has a file of ours in its memory.
+//! Which other processes have a file of ours mapped.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -21,14 +21,14 @@ pub(crate) fn open_own(path: &Path) -> io::Result<Option<(File, u64)>> {
     Ok(Some((file, meta.len())))
 }
 
-/// Other processes that have this file mapped for writing, as far as we may look. Who only reads (`seawall status`,
-/// `seawall inspect`) is no reason to refuse a start.
+/// Other processes that have this file mapped for writing, as far as we can see. Processes that only read (`seawall
+/// status`, `seawall inspect`) are no reason to refuse a start.
 pub(crate) fn mapped_by_others(file: &File) -> io::Result<Vec<u32>> {
     let meta = file.metadata()?;
     others_that_map(|line| maps_for_writing(line, meta.dev(), meta.ino()))
 }
 
-/// Other processes that have the memory of this name mapped, removed or not, as far as we may look.
+/// Other processes that have the memory with this name mapped, removed or not, as far as we can see.
 pub(crate) fn users_of_memory(at: &Path) -> io::Result<Vec<u32>> {
     let name = at.file_name().unwrap_or_default().to_string_lossy();
     others_that_map(|line| is_shared_for_writing(line) && line.contains(&*name))

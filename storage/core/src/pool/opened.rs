@@ -48,7 +48,7 @@ impl Pool {
         self.superblock.layout()
     }
 
-    /// Segments that have their memory: the first ones. Of an image while it is young, not all of them.
+    /// Segments that have their memory: the first ones. In a young image, not all of them.
     pub fn backed(&self) -> u32 {
         let (layout, desk_at) = (self.layout(), self.superblock.size as usize);
         let desk_end = desk_at.checked_add(Desk::bytes_for(layout.segments));
@@ -67,7 +67,7 @@ impl Pool {
     /// Copies bytes of the log out: of the pool, or, behind its end, of the spill area's slots.
     ///
     /// # Errors
-    /// The area's device.
+    /// The error of the area's device.
     pub(crate) fn read_log(&self, at: usize, into: &mut [u8]) -> io::Result<()> {
         let Some(behind) = at.checked_sub(self.region.len()) else {
             self.region.read(at, into);
@@ -82,16 +82,16 @@ impl Pool {
         Cell::at(Layout::retired())
     }
 
-    /// True if the last daemon ran in this boot: then the page cache is whole.
+    /// True if the last daemon ran in this boot: then the page cache is intact.
     pub fn is_same_boot(&self) -> bool {
         self.superblock.boot == boot()
     }
 
-    /// Remembers this boot as the one the log is used in, before the first record of it; of a log that other hosts keep, also
-    /// the turn.
+    /// Records that the log is used in this boot, before the first record of the boot; for a log that other hosts keep,
+    /// also the turn.
     ///
     /// # Errors
-    /// What the medium said.
+    /// The medium's error.
     pub fn mark_boot(&mut self) -> io::Result<()> {
         self.superblock.boot = boot();
         if let Some(journal) = self.region.journal().filter(|_| self.medium == Medium::Replicated) {
@@ -100,26 +100,26 @@ impl Pool {
         self.write_superblock()
     }
 
-    /// The log, in which nothing is live, holds everything that its files lack from this turn on.
+    /// Nothing is live in the log, and from this turn on it holds everything that its files lack.
     ///
     /// # Errors
-    /// What the medium said.
+    /// The medium's error.
     pub fn is_complete_since(&self, turn: u64) -> io::Result<()> {
         let mut superblock = Superblock::read(&self.region).map_err(|_| io::ErrorKind::InvalidData)?;
         superblock.complete_since = turn as u32;
         self.region.change(&[SUPERBLOCKS], |region| superblock.write(region)).map_err(Into::into)
     }
 
-    /// Remembers this host as the log's.
+    /// Records this host as the log's host.
     pub(super) fn move_here(&mut self) -> io::Result<()> {
         self.superblock.host = host();
         self.write_superblock()
     }
 
-    /// Returns when the log has taken one more batch: up to then nobody else has taken it over.
+    /// Returns when the log has taken one more batch: until then nobody else has taken the log over.
     ///
     /// # Errors
-    /// What the medium said: it is another host's by now, for example.
+    /// The medium's error: the log belongs to another host by now, for example.
     pub fn confirm(&self) -> io::Result<()> {
         self.region.change(&[(Layout::retired(), LINE)], |_| ()).map_err(Into::into)
     }

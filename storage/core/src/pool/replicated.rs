@@ -1,7 +1,8 @@
-//! A pool of which other hosts keep copies: an image in memory here, and no device.
+//! A pool whose copies are on other hosts: an image in memory here, and no device.
 //!
-//! The pool's file says who keeps it; whoever opens it has reached them, and brings what they have. In the boot that used
-//! it the image is newer than the copies, so it is taken as it is; else it is made from the newest one.
+//! The pool's file says who keeps it; the caller that opens it has reached these keepers, and brings what they have. In
+//! the boot that used it, the image is newer than the copies, so it is taken as it is; otherwise it is made from the
+//! newest copy.
 
 use std::fs::File;
 use std::io;
@@ -41,7 +42,7 @@ impl InMemory {
     /// The image of the log with this UUID, if this boot used it.
     ///
     /// # Errors
-    /// [`PoolError`]: its copies failed, and processes have it mapped that were told so.
+    /// [`PoolError`]: its copies failed, and processes that got this error still have it mapped.
     pub fn existing(memory: &Path, uuid: [u8; 16], bytes: u64) -> Result<Option<Self>, PoolError> {
         let path = image_path(memory, uuid);
         let layout = layout(&path, bytes)?;
@@ -57,7 +58,7 @@ impl InMemory {
                 let error = io::Error::from_raw_os_error(desk.failed().load(SeqCst) as i32);
                 return Err(PoolError::DeviceFailed { path, error, users });
             }
-            // Whatever it holds that the copies lack, the files have, and are synced next.
+            // The files have everything that the image holds and the copies lack, and are synced next.
             desk.failed().store(0, SeqCst);
         }
         bury_dead(desk);
@@ -66,11 +67,11 @@ impl InMemory {
         Ok(Some(Self { file, region, path, bytes, made: false }))
     }
 
-    /// Makes the image: `fill` brings what the newest copy has, into zeros, and says whose turn begins with which copy, and
-    /// which number the log has then.
+    /// Makes the image: `fill` brings the newest copy's content into zeros, and returns whose turn begins with which
+    /// copy, and the log's number at that point.
     ///
     /// # Errors
-    /// [`PoolError`]; what `fill` says.
+    /// [`PoolError`]; the error of `fill`.
     pub fn make<E: From<PoolError>>(
         memory: &Path,
         uuid: [u8; 16],
@@ -92,7 +93,7 @@ impl InMemory {
         Ok(Self { file, region, path, bytes, made: true })
     }
 
-    /// True if this host went on without its keepers, and its files have what the log has.
+    /// True if this host went on without its keepers, and its files have everything that the log has.
     pub fn is_alone(&self) -> bool {
         self.desk().alone().load(SeqCst) == alone::IS
     }
@@ -102,7 +103,7 @@ impl InMemory {
         Desk::new(&self.region, self.bytes as usize)
     }
 
-    /// The log between two batches, for a keeper that is to have its image. Nobody leads: the pool is not opened yet, and
+    /// The log between two batches, for a keeper that needs its image. Nobody leads: the pool is not open yet, and
     /// nobody else sends.
     ///
     /// # Errors
@@ -111,8 +112,8 @@ impl InMemory {
         Standing::of(self.desk(), &self.region)
     }
 
-    /// The pool whose file is at `path`, and is locked by `lock`; `copies` are reached. `because` says what it survives.
-    /// `moves`: the log is taken over from another host, and is this one's from now on.
+    /// The pool whose file is at `path`, and is locked by `lock`; `copies` can be reached. `because` says what the pool
+    /// survives. `moves`: the log is taken over from another host, and belongs to this one from now on.
     ///
     /// # Errors
     /// [`PoolError`].
@@ -149,11 +150,11 @@ impl InMemory {
     }
 }
 
-/// The pool for whoever only looks: its image of this boot, else what `fill` brings of a copy, into memory of its own.
-/// `because` says what it survives.
+/// The pool for a process that only reads: its image of this boot, otherwise what `fill` brings of a copy, in private
+/// memory. `because` says what the pool survives.
 ///
 /// # Errors
-/// [`PoolError`]; what `fill` says.
+/// [`PoolError`]; the error of `fill`.
 pub fn view<E: From<PoolError>>(
     (path, memory): (&Path, &Path),
     (uuid, bytes): ([u8; 16], u64),
@@ -167,10 +168,11 @@ pub fn view<E: From<PoolError>>(
     Ok(looked_at(path, seen, because)?)
 }
 
-/// The pool for whoever only looks at what `fill` brings of a copy, into memory of its own. Its file need not be at `path`.
+/// The pool for a process that only reads what `fill` brings of a copy, in private memory. Its file need not be at
+/// `path`.
 ///
 /// # Errors
-/// [`PoolError`]; what `fill` says.
+/// [`PoolError`]; the error of `fill`.
 pub fn view_of_copy<E: From<PoolError>>(
     path: &Path,
     bytes: u64,
@@ -201,19 +203,19 @@ fn looked_at(path: &Path, (file, region): (File, Region), because: String) -> Re
     })
 }
 
-/// Other processes of this host that have the image of the log with this UUID in their memory, as far as we may look.
+/// Other processes of this host that have the image of the log with this UUID mapped, as far as we can see.
 ///
 /// # Errors
-/// If that cannot be told.
+/// If there is no way to find out.
 pub fn users(memory: &Path, uuid: [u8; 16]) -> io::Result<Vec<u32>> {
     users_of_memory(&image_path(memory, uuid))
 }
 
-/// The first content of a new log's image of so many bytes: tables that are empty. Reads it in stretches that are not of
-/// zeros.
+/// The first content of a new log's image of this many bytes: empty tables. `take` gets it in stretches that are not
+/// all zeros.
 ///
 /// # Errors
-/// [`PoolError`]; what `take` says.
+/// [`PoolError`]; the error of `take`.
 pub fn format<E: From<PoolError>>(
     path: &Path,
     uuid: [u8; 16],
@@ -233,7 +235,7 @@ pub fn format<E: From<PoolError>>(
     take(0, &first)
 }
 
-/// Whatever an image that was fetched holds is in batches that count, to the end of each segment.
+/// Everything in an image that was fetched is in batches that count, to the end of each segment.
 fn has_all_segments(desk: Desk<'_>, region: &Region, layout: Layout) {
     let Ok(superblock) = Superblock::read(region) else { return };
     for index in 0..layout.segments {

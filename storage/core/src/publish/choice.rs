@@ -1,22 +1,23 @@
-//! Which way is cheaper, for one file's present load: both are measured all the time, faults included.
+//! Which way is cheaper under one file's present load: both are measured all the time, page faults included.
 //!
-//! Input: what each publish took. Output: whether the next one may be a store. Which chunks are worth one is
-//! [`Warmth`](super::Warmth)'s; this judges whether that brings anything on this kernel and this file system. A way that lost
-//! is tried again, ever more seldom: loads change.
+//! Input: how long each publish took. Output: whether the next one may be a store. [`Warmth`](super::Warmth) decides
+//! which chunks are worth a store; this module judges whether stores gain anything on this kernel and this file system.
+//! The way that lost is tried again, ever more rarely: loads change.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Calls, and stores, whose mean is taken. Of stores many: those that fault come first, and in a bunch.
+/// How many calls, and how many stores, make up a mean. It takes many stores, because those that fault come first, in a
+/// bunch.
 const CALLS: u32 = 256;
 const STORES: u32 = 4096;
-/// Publishes for which nothing is stored when stores were dearer; twice as many each time that they are again.
+/// How many publishes do without stores after stores were more expensive; it doubles each time that they are again.
 const PAUSE: u32 = 4 * STORES;
 const PAUSE_MAX: u32 = 1 << 24;
-/// A store that takes so many times as long as the mean is no usual one. One that merely waits for memory is.
+/// A store that takes this many times the mean is not an ordinary one. One that merely waits for memory is.
 const FAR: u64 = 3;
 /// A publish that took longer was interrupted by something else: it counts as this many ticks.
 const LONGEST: u64 = 1 << 17;
-/// Bytes that take as long as what every call takes however short it is, roughly: so that publishes of different
+/// Roughly how many bytes take as long as the fixed cost of every call, however short: so that publishes of different
 /// lengths can be compared.
 const CALL_BYTES: u64 = 4096;
 
@@ -24,7 +25,7 @@ const CALL_BYTES: u64 = 4096;
 pub struct Choice {
     call: Cost,
     store: Cost,
-    /// Publishes until stores are tried again, and how many there were when that was set.
+    /// Publishes until stores are tried again, and the number that this was last set to.
     pause: AtomicU32,
     paused: AtomicU32,
 }
@@ -39,13 +40,13 @@ struct Cost {
 }
 
 impl Choice {
-    /// Calls, until there is a file.
+    /// Decides for calls until there is a file.
     pub const fn new() -> Self {
         let (pause, paused) = (AtomicU32::new(0), AtomicU32::new(0));
         Self { call: Cost::new(), store: Cost::new(), pause, paused }
     }
 
-    /// Another file: nothing is known.
+    /// Starts anew with another file: nothing is known.
     pub fn restart(&self) {
         self.call.forget();
         self.store.forget();
@@ -59,7 +60,7 @@ impl Choice {
         self.pause.load(Relaxed) == 0 && self.call.mean.load(Relaxed) != 0
     }
 
-    /// What a call took.
+    /// Notes what a call took.
     #[inline]
     pub fn called(&self, ticks: u64, bytes: u64) {
         self.call.note(ticks, bytes, CALLS);
@@ -69,8 +70,8 @@ impl Choice {
         }
     }
 
-    /// What a store took. True if that is far more than others take, and a call would have been quicker: most likely it
-    /// met a page fault.
+    /// Notes what a store took. True if that is far more than others take, and a call would have been quicker: most
+    /// likely the store met a page fault.
     #[inline]
     pub fn stored(&self, ticks: u64, bytes: u64) -> bool {
         if self.store.note(ticks, bytes, STORES) {
@@ -80,7 +81,7 @@ impl Choice {
         ticks > usual
     }
 
-    /// What was spent to make later stores quick.
+    /// Notes the time spent on making later stores quick.
     pub fn prepared(&self, ticks: u64) {
         self.store.add(ticks, 0);
     }
@@ -123,7 +124,7 @@ impl Cost {
         self.bytes.store(0, Relaxed);
     }
 
-    /// What so many bytes take, in ticks. 0: not known.
+    /// How long this many bytes take, in ticks. 0: not known.
     #[inline]
     fn of(&self, bytes: u64) -> u64 {
         (self.mean.load(Relaxed) * (bytes + CALL_BYTES)) >> 16
@@ -135,7 +136,7 @@ impl Cost {
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
     }
 
-    /// True if there is a new mean: of the latest `window`, and a little of those before.
+    /// True if there is a new mean: of the latest `window`, and a little of the ones before.
     #[inline]
     fn note(&self, ticks: u64, bytes: u64, window: u32) -> bool {
         self.add(ticks, bytes + CALL_BYTES);

@@ -1,38 +1,37 @@
 //! Which stretches of a file are worth a store.
 //!
-//! The first store into a page that was written back is a page fault; the kernel makes writable, and dirty, as much
-//! as it has in one piece (a folio: one page or up to some MiB on ext4), and the stores that follow cost nothing but
-//! the copy. So a *chunk* has to earn it: a quarter of it must have been written by calls since it was last clean, or
-//! the one before it is warm and the writes come one after the other. That also bounds what is written back in
-//! vain: four times what was written at most.
+//! The first store into a page that was written back is a page fault; the kernel then makes everything that it holds in
+//! one piece (a folio: one page or up to some MiB on ext4) writable, and dirty, and the stores that follow cost nothing
+//! but the copy. So a *chunk* has to earn its stores: a quarter of it must have been written by calls since it was last
+//! clean, or the chunk before it is warm and the writes follow one another. That also limits what is written back in
+//! vain: at most four times what was written.
 //!
-//! In a warm chunk the first slow store into each *block* asks for the whole block to be made writable at once, instead
-//! of with a fault for each page. Nobody says when the kernel writes back: it shows, for blocks that were made
-//! writable are slow again, page by page. Then the chunk is cold; or due at once, if enough was stored into it before.
-//! A slow store now and then shows nothing: the thread was interrupted, or waited for memory.
+//! In a warm chunk the first slow store into each *block* has the whole block made writable at once, instead of with a
+//! fault for each page. Nothing announces the kernel's write-back. It shows when blocks that were made writable are
+//! slow again, page by page. Then the chunk becomes cold, or due at once if enough was stored into it before. An
+//! occasional slow store proves nothing: the thread was interrupted, or waited for memory.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Bytes of a chunk.
 pub const CHUNK: u64 = 1 << 20;
-/// Chunks of a window, the part of a file that is looked at: a database that writes all over a file is to lie in it as
-/// a whole.
+/// Chunks of a window, the part of a file that is tracked: a database that writes all over a file should fit into it.
 pub const CHUNKS: usize = 1024;
-/// Chunks of a group, which a window has one of for each bit of a word.
+/// Chunks of a group: a window has one group for each bit of a word.
 const GROUP: usize = CHUNKS / u64::BITS as usize;
-/// Written by calls, a chunk is due to be warm.
+/// After this many bytes written by calls, a chunk is due to be warm.
 const EARNED: u32 = (CHUNK / 4) as u32;
 /// Bit of a warm chunk.
 const WARM: u32 = 1 << 31;
 /// Bit of a warm chunk into which `EARNED` bytes were stored.
 const WORTH_IT: u32 = 1 << 30;
-/// Bytes of a block, of which a chunk has one for each of the lowest bits: they tell which were made writable.
+/// Bytes of a block. A chunk has one block for each of its lowest bits, which show the blocks that were made writable.
 pub const BLOCK: u64 = CHUNK / BLOCKS as u64;
 const BLOCKS: u32 = 16;
 /// One more slow store into such a block.
 const AGAIN: u32 = 1 << BLOCKS;
-/// So many are somebody else's fault, and not the write-back's, if as much as `EARNED` bytes are stored meanwhile.
+/// This many slow stores are not due to write-back if as much as `EARNED` bytes are stored meanwhile.
 const AGAIN_MAX: u32 = 8 * AGAIN;
 const AGAIN_MASK: u32 = 15 * AGAIN;
 /// Bytes stored, in units of 256 bytes.
@@ -40,18 +39,18 @@ const STORED: u32 = 1 << (BLOCKS + 4);
 const STORED_MASK: u32 = WORTH_IT - STORED;
 const STORED_UNIT: u64 = EARNED as u64 / (STORED_MASK / STORED + 1) as u64;
 
-/// What to do behind a store.
+/// What to do after a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// Nothing.
     Nothing,
     /// Make the block writable.
     OpenBlock,
-    /// The chunk is cold from now on: what is mapped of it may go.
+    /// The chunk is cold from now on: its mapping may go.
     DropChunk,
 }
 
-/// What a chunk is.
+/// The state of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
     /// Calls are cheaper.
@@ -91,7 +90,7 @@ impl Warmth {
         self.end.store(0, Relaxed);
     }
 
-    /// What the chunk is in which these bytes of the window begin.
+    /// The state of the chunk in which these bytes of the window begin.
     #[inline]
     pub fn of(&self, bytes: &Range<u64>) -> Chunk {
         let (chunk, earned) = self.look(bytes);
@@ -105,14 +104,14 @@ impl Warmth {
         }
     }
 
-    /// A chunk that was due is warm, or has to earn it again.
+    /// A chunk that was due becomes warm, or has to earn it again.
     pub fn decide(&self, bytes: &Range<u64>, warm: bool) {
-        // Not 0: that its neighbour is warm is no reason to ask again.
+        // Not 0: a warm neighbour is no reason to ask again.
         self.set(self.look(bytes).0, if warm { WARM } else { 1 });
     }
 
-    /// True if the latest write ended within these bytes: a log that writes its last page again, which the processor's
-    /// cache has from before.
+    /// True if the latest write ended within these bytes: a log that writes its last page again, which is still in the
+    /// processor's cache.
     #[inline]
     pub fn repeats(&self, bytes: &Range<u64>) -> bool {
         let end = self.end.load(Relaxed);
@@ -130,7 +129,7 @@ impl Warmth {
         self.end.store(bytes.end, Relaxed);
     }
 
-    /// These bytes were stored into a warm chunk, or it was slow.
+    /// These bytes were stored into a warm chunk; `slow`: that took long.
     #[inline]
     pub fn stored(&self, bytes: &Range<u64>, slow: bool) -> After {
         self.end.store(bytes.end, Relaxed);
@@ -171,7 +170,7 @@ impl Warmth {
         self.touched.store(self.touched.load(Relaxed) | 1 << (chunk / GROUP), Relaxed);
     }
 
-    /// A log's writes: each begins where the last one ended, or repeats its last page.
+    /// True for a log's writes: each begins where the last one ended, or repeats its last page.
     fn follows(&self, bytes: &Range<u64>) -> bool {
         const NEAR: u64 = 64 << 10;
         self.end.load(Relaxed).abs_diff(bytes.start) <= NEAR
@@ -216,7 +215,7 @@ mod tests {
         let store = |page: u64, slow| warmth.stored(&at(page * 4096, 4096), slow);
         warmth.decide(&at(0, 1), true);
         assert_eq!(store(0, true), After::OpenBlock);
-        // Slow stores now and then are no write-back.
+        // Occasional slow stores are no write-back.
         for page in 0..1024 {
             assert_eq!(store(page % 16, page % 16 == 0), After::Nothing);
         }

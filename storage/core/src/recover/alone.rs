@@ -1,9 +1,10 @@
-//! The mark of a host that went on without its keepers, in each directory that the log is for.
+//! The mark of a host that went on without its keepers, in each directory that the log serves.
 //!
-//! From there on the files have more than any copy of the log does: whatever a keeper has of it must not be replayed into
-//! them, in whoever's turn. Whoever recovers may reach no keeper that knows of it, so the directory says it itself: the turn
-//! in which that was. A log counts again when nothing is live in it and it says so with a newer turn
-//! ([`complete_since`](crate::format::Superblock::complete_since)), which copies keep however often they change hands.
+//! From then on the files have more than any copy of the log does: nothing that a keeper has of it may be replayed into
+//! them, whichever host's turn it is. The recovering host may reach no keeper that knows of this, so the directory
+//! itself carries the mark, with the turn in which it happened. A log counts again when nothing is live in it and it
+//! says so with a newer turn ([`complete_since`](crate::format::Superblock::complete_since)), which copies keep however
+//! often they change hands.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,59 +23,60 @@ use super::target::Unwritable;
 use crate::stand_in::{OWN_SUFFIX, TEMPORARY};
 
 const LONGEST: u64 = 4096;
-/// What its last line begins with.
+/// The beginning of its last line.
 const TURN: &str = "turn ";
 
 /// The mark of one log.
 pub struct AloneMark(String);
 
 impl AloneMark {
-    /// Of the log with this UUID.
+    /// The mark for the log with this UUID.
     pub fn of(log: u128) -> Self {
         Self(format!("alone-{log:032x}"))
     }
 
-    /// Puts it into a directory, durably: a log that was complete in this turn, or before, is older than what is there.
+    /// Puts the mark into a directory, durably: a log that was complete in this turn, or earlier, is older than the
+    /// files there.
     ///
     /// # Errors
-    /// What the disk said; NotFound: there is no such directory.
+    /// The disk's error; NotFound: there is no such directory.
     pub fn set(&self, directory: &Path, turn: u64) -> io::Result<()> {
         let (at, next) = (directory.join(self.name(OWN_SUFFIX)), directory.join(self.name(TEMPORARY)));
         let readable = Permissions::from_mode(0o644);
         durable::replace(&at, &next, text(turn).as_bytes(), |file| file.set_permissions(readable))
     }
 
-    /// Takes it away, durably: before anything more is acknowledged in the turn that it names.
+    /// Removes the mark, durably: before anything more is acknowledged in the turn that it names.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The disk's error.
     pub fn clear(&self, directory: &Path) -> io::Result<()> {
         self.remove(directory)?;
-        // Also if it was not there: whoever removed it may have died before that was durable.
+        // Also if the mark was not there: a process that removed it may have died before that was durable.
         match durable::sync_directory(directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             synced => synced,
         }
     }
 
-    /// Takes one away that is of an older turn than the log, and says nothing any more: if a crash brings it back it still
-    /// says nothing. Where none is, the disk has nothing to do.
+    /// Removes a mark from an older turn than the log's, which no longer means anything: if a crash brings it back, it
+    /// still means nothing. If there is none, the disk has nothing to do.
     ///
     /// # Errors
-    /// What the disk said.
+    /// The disk's error.
     pub fn tidy(&self, directory: &Path) -> io::Result<()> {
         if self.remove(directory)? { durable::sync_directory(directory) } else { Ok(()) }
     }
 
-    /// True if one was there.
+    /// True if there was one.
     fn remove(&self, directory: &Path) -> io::Result<bool> {
         durable::remove(&directory.join(self.name(OWN_SUFFIX)))
     }
 
-    /// The turn up to which the log is older than what is in the directory, if one is there.
+    /// The turn up to which the log is older than the files in the directory, if there is a mark.
     ///
     /// # Errors
-    /// There is something that says nothing, or is of a stranger: why, in words.
+    /// The mark there has no meaning, or belongs to a stranger: why, in words.
     pub(super) fn read(&self, directory: &File, owner: u32) -> Result<Option<u64>, String> {
         let name = self.name(OWN_SUFFIX);
         let fault = |why: &dyn std::fmt::Display| format!("{} in its directory {why}", name.display());
@@ -105,22 +107,22 @@ impl AloneMark {
     }
 }
 
-/// What the marks say of a log, each directory asked once.
+/// The marks that concern a log; each directory is read once.
 pub(super) struct Marks {
     mark: AloneMark,
-    /// Since which turn the log has what files lack.
+    /// The turn since which the log has everything that files lack.
     since: u64,
     /// By the number of the directory.
     read: Mutex<BTreeMap<u32, Result<Option<u64>, String>>>,
 }
 
 impl Marks {
-    /// Of the log with this UUID, which has all that files lack since this turn.
+    /// For the log with this UUID, which has everything that files lack since this turn.
     pub(super) fn of(log: u128, since: u64) -> Self {
         Self { mark: AloneMark::of(log), since, read: Mutex::default() }
     }
 
-    /// The log has nothing for a directory whose host went on without it.
+    /// The log holds nothing for a directory whose host went on without it.
     pub(super) fn let_in(&self, number: u32, directory: &File, owner: u32) -> Result<(), Unwritable> {
         let mut read = lock(&self.read);
         let found = read.entry(number).or_insert_with(|| self.mark.read(directory, owner));

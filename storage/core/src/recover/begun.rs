@@ -1,9 +1,9 @@
-//! The mark of a replay that has begun, and not ended, in this boot.
+//! The mark of a replay that began in this boot and has not ended.
 //!
-//! After a power cut a file that was changed since the machine started is refused, because a replay would undo
-//! that change. But a replay that was killed, or that met a full disk, has changed files itself and has to be
-//! made again. So it leaves a mark before its first write and takes it away when the log is closed. The mark
-//! lies in memory: it does not outlive the boot whose changes it excuses.
+//! After a power cut a file that was changed since the machine started is refused, because a replay would undo that
+//! change. But a replay that was killed, or that met a full disk, has changed files itself and has to be made again. So
+//! it leaves a mark before its first write and removes it when the log is closed. The mark lies in memory: it does not
+//! outlive the boot whose changes it excuses.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::pool::{MEMORY, Pool, boot};
 /// The mark of one pool.
 pub(super) struct Begun {
     path: PathBuf,
-    /// The pool's owner; a mark of anybody else but root says nothing.
+    /// The pool's owner; a mark of any other user except root does not count.
     owner: u32,
 }
 
@@ -37,7 +37,7 @@ impl Begun {
         if self.is_set() {
             return Ok(());
         }
-        // What lies there is no mark of ours: of another boot, or somebody else's.
+        // Any mark there is not ours: it is from another boot, or somebody else's.
         self.clear();
         let mut options = OpenOptions::new();
         let mut mark = options.write(true).create_new(true).mode(0o600).open(&self.path)?;
@@ -46,7 +46,7 @@ impl Begun {
 
     /// The log is closed.
     pub(super) fn clear(&self) {
-        // A mark that stays excuses changes of this boot to files that have live records; there are none now.
+        // A mark that stays excuses changes of this boot to files with live records; there are none now.
         let _ = std::fs::remove_file(&self.path);
     }
 

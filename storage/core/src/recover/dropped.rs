@@ -1,15 +1,15 @@
-//! Files that a database removes by itself when it starts, before it meets the guard.
+//! Files that a database itself removes when it starts, before it meets the guard.
 //!
-//! A server that finds the guard ends, and has by then cleared away what its last run left half-done. Recovery does not
-//! find these files any more, and need not: no server will ever read them.
+//! A server that finds the guard exits, and has by then removed the half-done files of its last run. Recovery no longer
+//! finds these files, and need not: no server will ever read them.
 //!
 //! | file | removed by | known by |
 //! |---|---|---|
 //! | `pg_wal/xlogtemp.PID` | `RemoveTempXlogFiles()`, before the backup label is read | its name: a segment in the making holds zeros |
 //! | `NAME.000001` of MariaDB | `MYSQL_BIN_LOG::open_index_file()`, before the log of DDL is opened | `NAME.index` does not list it |
 //!
-//! MariaDB lists a binary log before the first commit goes into it, durably, and takes it out of the list before it removes
-//! it. The list is not in the log: it is what the disk holds.
+//! MariaDB lists a binary log durably before the first commit goes into it, and takes it off the list before it removes
+//! it. The list is not in the log: the disk's content counts.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,10 +22,11 @@ use super::below::open_below;
 use crate::policy::{is_binary_log, is_new_segment};
 use crate::stand_in::base;
 
-/// Longer than the list of all binary logs that a server can number.
+/// More than the list of all binary logs that a server can number.
 const LONGEST_LIST: u64 = 1 << 30;
 
-/// Why nobody needs the file that was at `path` below `dir`, a directory of that preset, and is gone. `None`: somebody may.
+/// Why nobody needs the file that was at `path` below `dir`, a directory of that preset, and is gone. `None`: somebody
+/// may need it.
 pub(super) fn by_its_database(preset: Preset, dir: &File, path: &Path) -> Option<String> {
     let name = path.as_os_str().as_bytes();
     match preset {
@@ -43,7 +44,7 @@ pub(super) fn by_its_database(preset: Preset, dir: &File, path: &Path) -> Option
     }
 }
 
-/// A server that finds no list makes an empty one: that says nothing.
+/// A server that finds no list makes an empty one: so an empty list proves nothing.
 fn is_listed(list: &[u8], name: &[u8]) -> bool {
     list.split(|byte| *byte == b'\n').any(|line| base(line) == name)
 }

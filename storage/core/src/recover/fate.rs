@@ -8,12 +8,12 @@
 //! | R4 | no | yes | no | no | torn | cut by the crash before its fence: never acknowledged |
 //! | R5 | no | yes | no | yes | live | nothing but the log is known to hold it |
 //!
-//! A record of a *later* generation than its slot's is impossible: the slot's state is persisted before the
-//! file's first record. It asserts in tests and reads as damage.
+//! A record of a *later* generation than its slot's is impossible: the slot's state is persisted before the file's
+//! first record. It fails an assertion in tests, and counts as damage.
 
 use crate::table::FileEntry;
 
-/// What becomes of a record.
+/// The fate of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// R1: retired with the whole log.
@@ -55,6 +55,7 @@ mod tests {
         FileEntry { slot: 0, generation, root: 0, identity, path: "f".into(), is_directory: false, watermark }
     }
 
+    // Holds: P2
     #[test]
     fn every_row() {
         let f = file(3, 50);

@@ -1,4 +1,4 @@
-//! What every step of a recovery goes by.
+//! What every step of a recovery works with.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::scan::Scan;
 use crate::pool::Pool;
 use crate::table::{FileEntry, RootEntry};
 
-/// What a recovery goes by.
+/// What a recovery works with.
 pub(super) struct Ground<'a, L> {
     pub pool: &'a Pool,
     pub locate: &'a L,
@@ -19,7 +19,7 @@ pub(super) struct Ground<'a, L> {
 }
 
 impl<L> Ground<'_, L> {
-    /// Where a file was registered, as people are told.
+    /// Where a file was registered, as shown to people.
     pub(super) fn path(&self, entry: &FileEntry) -> PathBuf {
         let root = self.roots.get(&entry.root).map(|root| root.path.clone());
         root.unwrap_or_default().join(&entry.path)

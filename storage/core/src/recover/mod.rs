@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! scan      every segment, every record                     reads only
-//! plan      what directories are to be, by their records    reads only
+//! plan      what directories must be, by their records      reads only
 //! resolve   each file with live records, by its identity    reads only
-//! names     directories are made that                       may be cut anywhere
+//! names     directories are brought to that state           may be cut anywhere
 //! replay    in LSN order, then fsync                        may be cut anywhere: nothing is retired yet
 //! close     retired LSN raised, file table emptied          from here on there is nothing to replay
 //! ```
@@ -13,7 +13,7 @@
 //! until `close`, a second run does the same again. In the boot in which the log was written nothing is
 //! replayed at all: the page cache holds every published write, so the files are only synced.
 //!
-//! What each record's fate is, and why, stands in [`fate`]: a decision table.
+//! Which fate each record has, and why, is in [`fate`]: a decision table.
 //!
 //! Not handled here: guards (the daemon lowers them after success), half-done writes of processes that died
 //! while the machine lived (`reap`).
@@ -102,8 +102,8 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
     Ok(report)
 }
 
-/// What a replay with these directories, by their indices, would find: what could not be put where it belongs is in
-/// `given_up`. Changes nothing.
+/// What a replay with these directories, by their indices, would find: records that could not be put where they belong
+/// are in `given_up`. Changes nothing.
 ///
 /// # Errors
 /// [`RecoverError`]: nothing at all could be replayed.
@@ -123,7 +123,7 @@ pub fn preview(pool: &Pool, roots: &BTreeMap<u32, RootEntry>) -> Result<Report, 
     Ok(report)
 }
 
-/// What is missing may be all that is wrong: there is something to be done about it.
+/// The missing area may be all that is wrong, and something can be done about it.
 fn area_missing(pool: &Pool, scan: &Scan) -> Option<RecoverError> {
     let area = pool.area.as_ref()?;
     let why = area.trouble()?.to_owned();
@@ -134,14 +134,14 @@ fn area_missing(pool: &Pool, scan: &Scan) -> Option<RecoverError> {
     Some(RecoverError::Area { path: area.path().into(), why, segments })
 }
 
-/// True if its end was written down already.
+/// True if the log's end was recorded already.
 fn is_empty(pool: &Pool, scan: &Scan) -> bool {
     let is_retired = pool.retired().load(&pool.region) == Some(scan.last_lsn);
     is_retired && table::files(pool).is_ok_and(|files| files.is_empty())
 }
 
-/// Ends the log's life: everything in it is on disk. The order matters only in that the retired LSN alone
-/// already says so; the table is emptied so that files are registered anew.
+/// Ends the log's life: everything in it is on disk. The order does not matter, since the retired LSN alone already
+/// shows it; the table is emptied so that files are registered anew.
 fn close(pool: &Pool, scan: &Scan) -> Result<(), Errno> {
     let change = || {
         pool.retired().raise(&pool.region, scan.last_lsn);

@@ -1,4 +1,4 @@
-//! What is asked of a recovery, and what it answers.
+//! What a recovery is asked to do, and what it answers.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::table::TableError;
 /// How to recover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Replay if the machine went down since the log was used; else sync only.
+    /// Replay if the machine went down since the log was used; otherwise only sync.
     Auto,
     /// Replay in any case: for file systems that lost their cache without a reboot, and for tests.
     Replay,
@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// True if records are written to files; else the machine has not gone down, and syncing the files is enough.
+    /// True if records are written to files; otherwise the machine has not gone down, and syncing the files is enough.
     pub(super) fn replays(self, pool: &Pool) -> bool {
         self.mode == Mode::Replay || !pool.is_same_boot()
     }
@@ -51,9 +51,9 @@ pub struct Report {
     pub files: Vec<PathBuf>,
     /// Writes whose record was cut by the crash: they had not been acknowledged.
     pub torn: u64,
-    /// Records given up at the operator's word, with the file they belong to.
+    /// Records that the operator allowed to be given up, with the file they belong to.
     pub given_up: Vec<String>,
-    /// Records that nobody needs, with their file: its database removed it, and never reads it again.
+    /// Records that nobody needs, with their file: its database removed it, and will never read it again.
     pub dropped: Vec<String>,
     /// The highest LSN seen.
     pub last_lsn: u64,

@@ -29,12 +29,12 @@ use crate::table::{FileEntry, RootEntry};
 /// Files with live records, by slot.
 pub(super) struct Targets<F> {
     pub found: BTreeMap<u32, Target<F>>,
-    /// Those that are there once their directories are what the log says.
+    /// Files that will exist once their directories are in the state that the log describes.
     again: BTreeMap<u32, At>,
 }
 
-/// Opens every file with live records. One that the log of its directory knows has no records that count if it was removed, and
-/// is made again if the disk never had it.
+/// Opens every file with live records. If the log of its directory knows the file: a file that was removed has no
+/// records that count, and a file that the disk never had is made again.
 pub(super) fn all<L: Locate>(
     ground: &Ground<'_, L>,
     names: &Names<L::Names>,
@@ -57,7 +57,7 @@ pub(super) fn all<L: Locate>(
                 report.files.push(target.path.clone());
                 targets.found.insert(slot, target);
             }
-            // Of one that the disk had some records are retired, and what they said would be missing.
+            // If the disk had the file, some of its records are retired, and their content would be missing.
             (Err(_), Known::Again(at)) if entry.watermark == UNBORN => {
                 report.files.push(ground.path(entry));
                 targets.again.insert(slot, at);
@@ -77,7 +77,7 @@ pub(super) fn all<L: Locate>(
     Ok(targets)
 }
 
-/// Who a registered file is, as records of names call it.
+/// The handle by which records of names refer to a registered file.
 fn handle(entry: &FileEntry) -> Option<Handle> {
     Handle::new(entry.identity.kind, &entry.identity.handle)
 }
@@ -87,7 +87,7 @@ impl<F> Targets<F> {
         self.found.is_empty() && self.again.is_empty()
     }
 
-    /// Opens those that are there now.
+    /// Opens the files that exist now.
     pub(super) fn open_again<L: Locate<File = F>>(
         &mut self,
         ground: &Ground<'_, L>,
@@ -106,14 +106,14 @@ impl<F> Targets<F> {
 /// The real directories.
 pub struct Directories {
     begun: Begun,
-    /// Of a log that keepers keep: what says that files are newer than it.
+    /// For a log on keepers: the marks that show which files are newer than the log.
     marks: Option<Marks>,
     pool: u128,
     is_same_boot: bool,
 }
 
 impl Directories {
-    /// Of this pool.
+    /// The directories of this pool.
     pub fn of(pool: &Pool) -> Self {
         let since = u64::from(pool.superblock.complete_since);
         let marks = (pool.medium == Medium::Replicated).then(|| Marks::of(pool.uuid(), since));
@@ -205,7 +205,7 @@ fn open_root(root: &RootEntry) -> Result<File, String> {
     }
 }
 
-/// A directory, by its identity: it may have another name by now.
+/// Finds a directory by its identity: it may have another name by now.
 fn find_directory(above: &File, entry: &FileEntry) -> Option<(File, PathBuf)> {
     const FLAGS: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

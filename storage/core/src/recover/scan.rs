@@ -1,4 +1,4 @@
-//! Scan: every segment, every record, and what contradicts itself.
+//! Scan: reads every segment and every record, and finds what contradicts itself.
 //!
 //! A segment is read from the front until the first invalid record. That is the end of the log there,
 //! unless something says that more had been fenced: a valid record further on, or the claim of the lane's
@@ -45,31 +45,31 @@ pub enum Damage {
         /// The file slot.
         slot: u32,
     },
-    /// Parts of one record are of different files or kinds, or one is there twice.
+    /// The parts of one record belong to different files or kinds, or one part is there twice.
     Parts {
         /// The record's LSN.
         lsn: u64,
     },
-    /// A number that no log has ever come to: behind it there would be none left to draw.
+    /// A number that no log has ever reached: behind it there would be none left to draw.
     Sequence {
         /// The highest number of the LSN sequence seen anywhere.
         lsn: u64,
     },
     /// The cell of the retired LSN is unreadable.
     Retired,
-    /// A slot of the spill area does not hold what it should, or nobody knows what that is.
+    /// A slot of the spill area does not hold what it should, or nobody knows what that would be.
     Slot {
         /// The slot.
         slot: u32,
     },
-    /// The spill area cannot be read, and segments are there.
+    /// The spill area cannot be read, and segments are in it.
     Area {
         /// How many.
         segments: u32,
     },
 }
 
-/// No log comes to this LSN: at a record each nanosecond it would take 146 years.
+/// No log reaches this LSN: at one record each nanosecond it would take 146 years.
 const LSN_MAX: u64 = 1 << 62;
 
 impl std::fmt::Display for Damage {
@@ -139,8 +139,8 @@ pub fn scan(pool: &Pool, files: &BTreeMap<u32, FileEntry>) -> Scan {
     out
 }
 
-/// The pool's segments, and these of the spill area. Of a segment that is in both the area's copy counts: the pool's is
-/// free, and may be half overwritten.
+/// The pool's segments, and these of the spill area. For a segment that is in both, the area's copy counts: the pool's
+/// is free, and may be half overwritten.
 fn in_pool(pool: &Pool, spilled: BTreeMap<u32, Segment>, retired: u64) -> BTreeMap<u32, Segment> {
     let layout = pool.layout();
     let moved: BTreeSet<u64> = spilled.values().map(|s| s.header.seq).collect();
@@ -171,15 +171,15 @@ pub(super) fn payload(pool: &Pool, part: &Found) -> io::Result<Vec<u8>> {
     if valid { Ok(bytes) } else { Err(io::Error::other("the record changed while it was read")) }
 }
 
-/// A valid record behind an invalid one: the lane had fenced that one before it wrote the next. If the
-/// later one is retired, so is the earlier, and the segment may be half overwritten by now.
+/// Finds a valid record behind an invalid one: the lane had fenced the invalid one before it wrote the next. If the
+/// later record is retired, so is the earlier, and the segment may be half overwritten by now.
 fn beyond(index: u32, s: &Segment, retired: u64) -> Option<Damage> {
     let (fenced, lsn) = s.beyond?;
     (lsn > retired).then_some(Damage::Record { segment: index, offset: s.end as u32, fenced: fenced as u32 })
 }
 
-/// The next segment's claim about the one before it. While that one is not retired it is not free either, so
-/// it must be there, in the use that is named, and whole as far as it had been fenced.
+/// Checks the next segment's claim about the one before it. While the earlier one is not retired it is not free either,
+/// so it must be there, in the named use, and intact up to where it had been fenced.
 fn claimed(next: &Segment, before: Option<&Segment>, retired: u64) -> Option<Damage> {
     let claim = &next.header;
     if claim.previous_seq == 0 || claim.previous_end == 0 || claim.previous_lsn <= retired {
@@ -220,12 +220,12 @@ fn judge(segments: &BTreeMap<u32, Segment>, files: &BTreeMap<u32, FileEntry>, re
     }
 }
 
-/// True for the parts of a record that is a directory's.
+/// True for the parts of a record that belongs to a directory.
 pub(super) fn are_names(parts: &[Found]) -> bool {
     parts.first().is_some_and(|part| part.header.kind() == Some(RecordKind::Names))
 }
 
-/// By their numbers in order. Some may be missing, if the crash cut the write.
+/// True if they have increasing numbers and belong to one record. Some may be missing, if the crash cut the write.
 fn belong_together(parts: &[Found]) -> bool {
     let of = |part: &Found| (part.header.slot, part.header.generation, part.header.kind());
     parts.windows(2).all(|two| of(&two[0]) == of(&two[1]) && two[0].header.part < two[1].header.part)

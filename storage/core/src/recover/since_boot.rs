@@ -1,7 +1,7 @@
 //! Whether a file was changed since the machine started.
 //!
-//! After a power cut nobody may have written a file before its replay: what they wrote would be rolled back. Its
-//! modification time tells, as far as two boots' clocks can be compared.
+//! After a power cut nobody may have written a file before its replay: such writes would be rolled back. The file's
+//! modification time shows it, as far as two boots' clocks can be compared.
 
 use std::fs::File;
 
@@ -9,11 +9,11 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const SECOND: i128 = 1_000_000_000;
 
-/// How far the clocks of two boots may differ though nobody set them. A boot takes its time from the hardware's
-/// clock, which tells whole seconds (Linux, `drivers/rtc/class.c`, `rtc_hctosys`), so each is off by its own
-/// fraction of one. A machine that is up again within a second may so find its last boot's writes after this
-/// one's start. A stranger's write in a kernel's first second passes unseen with them; a database that started so
-/// early, and without recovery, is seen by what it writes next.
+/// How far the clocks of two boots may differ though nobody set them. A boot takes its time from the hardware's clock,
+/// which counts whole seconds (Linux, `drivers/rtc/class.c`, `rtc_hctosys`), so each is off by its own fraction of a
+/// second. A machine that is up again within a second may therefore find writes of its last boot dated after the start
+/// of this one. This tolerance also lets a stranger's write in a kernel's first second pass unseen; a database that
+/// started so early, without recovery, is caught by its next writes.
 const HARDWARE_CLOCK: i128 = SECOND;
 
 /// Nanoseconds since the epoch.
@@ -23,14 +23,14 @@ struct Times {
     changed: i128,
     /// The start of this boot.
     boot: i128,
-    /// By the clock.
+    /// The time now, by the clock.
     now: i128,
 }
 
-/// Refuses a file that was changed since this boot began. A change in the future is a clock that is not right yet.
+/// Refuses a file that was changed since this boot began. A change in the future means that the clock is not right yet.
 ///
 /// # Errors
-/// With what is wrong, as a sentence.
+/// What is wrong, as a sentence.
 pub(super) fn unchanged(file: &File) -> Result<(), String> {
     let stat = rustix::fs::fstat(file).map_err(|e| format!("it cannot be looked at: {e}"))?;
     let now = nanoseconds(clock_gettime(ClockId::Realtime));
@@ -68,7 +68,7 @@ impl Times {
 mod tests {
     use super::*;
 
-    /// A boot at noon, looked at a minute later; a file changed so many milliseconds after its start.
+    /// A boot at noon, looked at a minute later; a file changed this many milliseconds after its start.
     fn changed_after(milliseconds: i128) -> Result<(), String> {
         let boot = 43_200 * SECOND;
         Times { changed: boot + milliseconds * SECOND / 1000, boot, now: boot + 60 * SECOND }.judge()
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(changed_after(-43_200_000), Ok(()));
     }
 
-    /// Cut within a replay and up again at once, a machine refused its own replay's writes: "1 s after".
+    /// Cut within a replay and up again at once, a machine refused the writes of its own replay: "1 s after".
     #[test]
     fn regression_what_the_hardware_clock_does_not_tell_is_not_held_against_a_file() {
         assert_eq!(changed_after(999), Ok(()));

@@ -1,7 +1,7 @@
-//! What recovery needs of the files it writes to, and of whoever finds them.
+//! What recovery needs from the files it writes to, and from the code that finds them.
 //!
-//! In production that is [`File`] and [`Directories`](super::Directories); the simulator brings its own, so
-//! that resolve, replay and close run unmodified against files that lose what was not synced.
+//! In production these are [`File`] and [`Directories`](super::Directories); the simulator brings its own, so that
+//! resolve, replay and close run unmodified against files that lose whatever was not synced.
 
 use std::fs::File;
 use std::io;
@@ -60,9 +60,9 @@ pub struct Target<F> {
 /// Why a file's records cannot be written, in words.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unwritable {
-    /// Something is wrong with the file. Only an operator can say that its records do not matter.
+    /// Something is wrong with the file. Only an operator can decide that its records do not matter.
     Lost(String),
-    /// Its database has removed it and never reads it again: there is nothing to be written.
+    /// Its database has removed it and will never read it again: there is nothing to write.
     Dropped(String),
 }
 
@@ -72,45 +72,45 @@ impl From<String> for Unwritable {
     }
 }
 
-/// Where a name is.
+/// The place of a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {
     /// Its directory's slot.
     pub directory: u32,
-    /// In there.
+    /// The name in that directory.
     pub name: Vec<u8>,
 }
 
-/// The file that a name leads to.
+/// The file at a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Here {
     /// Its own handle.
     pub itself: Handle,
-    /// A recovery of this pool made it again in the place of this file. That mark may be older than the log: a power cut can
-    /// bring it back after it was taken away.
+    /// A recovery of this pool made it again in place of this file. That mark may be older than the log: a power cut
+    /// can bring it back after it was removed.
     pub stands_for: Option<Handle>,
 }
 
-/// Directories as they are found.
+/// Directories in the state in which they are found.
 pub trait Look {
-    /// What the name leads to.
+    /// The file that the name leads to.
     ///
     /// # Errors
-    /// It cannot be looked at, in words.
+    /// Why it cannot be inspected, in words.
     fn look(&self, at: &At) -> Result<Option<Here>, String>;
 
-    /// True if the file itself is at its place in this directory, since a run that was cut.
+    /// True if the file itself is at its place in this directory, because of a run that was cut.
     fn is_kept(&self, directory: u32, file: &Handle) -> bool;
 
-    /// The name of the file itself anywhere in a directory, if it has one. Every entry is looked at.
+    /// The name of the file itself anywhere in a directory, if it has one. Every entry is checked.
     fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>>;
 
-    /// The user whose directory it is.
+    /// The user that owns the directory.
     fn owner(&self, directory: u32) -> u32;
 }
 
-/// A directory that names are replayed into. A file that is made again, or whose name may be taken by another, is at a place of
-/// its own meanwhile.
+/// A directory that names are replayed into. A file that is made again, or whose name another file may take, stays at a
+/// place of its own meanwhile.
 pub trait NameSpace {
     /// Where it is.
     fn path(&self) -> PathBuf;
@@ -118,7 +118,7 @@ pub trait NameSpace {
     /// As [`Look::look`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Look::look`].
     fn look(&self, name: &[u8]) -> Result<Option<Here>, String>;
 
     /// True if the file itself is at its place here.
@@ -130,10 +130,10 @@ pub trait NameSpace {
     /// Makes a file again, at its place, and remembers what it stands for.
     ///
     /// # Errors
-    /// The disk's. Recovery stops, and keeps the log.
+    /// The disk's error. Recovery stops, and keeps the log.
     fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()>;
 
-    /// Keeps the file that is at `name` in `from` at its place here, too.
+    /// Keeps the file that is at `name` in `from` at its place here as well.
     ///
     /// # Errors
     /// As above.
@@ -151,7 +151,7 @@ pub trait NameSpace {
         attributes: &Attributes,
     ) -> io::Result<()>;
 
-    /// Has `name` lead to the file that is at its place in `from`, whatever it led to.
+    /// Makes `name` lead to the file that is at its place in `from`, wherever it led before.
     ///
     /// # Errors
     /// As above.
@@ -175,21 +175,21 @@ pub trait NameSpace {
     /// As above.
     fn sync(&self) -> io::Result<()>;
 
-    /// Clears the places of these files, durably. What they are to be reached by is.
+    /// Clears the places of these files, durably. The names that lead to them are durable already.
     ///
     /// # Errors
     /// As above.
     fn clear(&self, files: &[Handle]) -> io::Result<()>;
 
-    /// The log is closed: what the files at these names stand for is forgotten.
+    /// The log is closed: forgets what the files at these names stand for.
     fn end(&self, names: &[&[u8]]);
 }
 
 /// Finds registered files.
 pub trait Locate {
-    /// What it opens.
+    /// The files that it opens.
     type File: Sink;
-    /// A directory of its.
+    /// The directories that it finds.
     type Names: NameSpace;
 
     /// Opens `entry`'s file below its root. `power_lost`: the machine went down since the log was written,
@@ -213,7 +213,7 @@ pub trait Locate {
     /// Opens a file that has just been made again in one of its directories.
     ///
     /// # Errors
-    /// The disk's. Recovery stops, and keeps the log.
+    /// The disk's error. Recovery stops, and keeps the log.
     fn open_again(&self, names: &Self::Names, name: &[u8]) -> io::Result<Self::File> {
         let _ = (names, name);
         Err(io::ErrorKind::Unsupported.into())

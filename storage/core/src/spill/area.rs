@@ -1,4 +1,4 @@
-//! The area itself: made, opened, believed or not, read.
+//! The area itself: making, opening, checking, reading it.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -19,7 +19,7 @@ use crate::format::{
 /// An area to be made with a pool.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where: a file that does not exist yet, or a block device.
+    /// Where it will be: a file that does not exist yet, or a block device.
     pub path: PathBuf,
     /// Bytes of it.
     pub bytes: u64,
@@ -38,14 +38,14 @@ pub struct Area {
     path: PathBuf,
     slots: u32,
     segment_bytes: u32,
-    /// To read it, or why that is not possible.
+    /// The descriptor to read it, or why there is none.
     file: Result<File, String>,
 }
 
-/// Writes an area's header into a file that has room for it, and into the pool what names it.
+/// Writes an area's header into a file that has room for it, and the area's descriptor into the pool.
 ///
 /// # Errors
-/// The file's; a path that is too long.
+/// The file's error; a path that is too long.
 pub(crate) fn make(file: &File, path: &Path, slots: u32, region: &Region, sb: &Superblock) -> io::Result<()> {
     let layout = sb.layout();
     let area = random()?;
@@ -68,8 +68,8 @@ fn random() -> io::Result<[u8; 16]> {
 }
 
 impl Area {
-    /// The area of a pool, if it has one. One that cannot be opened, or belongs to another pool, is known by name only.
-    /// `None` also if what names it is damaged: [`Area::is_damaged`].
+    /// The area of a pool, if it has one. An area that cannot be opened, or belongs to another pool, is known by name
+    /// only. `None` also if its descriptor is damaged: [`Area::is_damaged`].
     pub fn of(region: &Region, sb: &Superblock) -> Option<Self> {
         let named = sb.spills().then(|| SpillDescriptor::read(region, sb.layout()))??;
         let path = PathBuf::from(OsStr::from_bytes(named.path()));
@@ -77,7 +77,7 @@ impl Area {
         Some(Self { path, slots: named.slots, segment_bytes: sb.segment_bytes, file })
     }
 
-    /// True if the pool has an area and what names it is damaged.
+    /// True if the pool has an area whose descriptor is damaged.
     pub fn is_damaged(region: &Region, sb: &Superblock) -> bool {
         sb.spills() && SpillDescriptor::read(region, sb.layout()).is_none()
     }
@@ -97,29 +97,29 @@ impl Area {
         u64::from(self.slots) * u64::from(self.segment_bytes)
     }
 
-    /// Why it cannot be read, if that is so.
+    /// Why it cannot be read, if so.
     pub fn trouble(&self) -> Option<&str> {
         self.file.as_ref().err().map(String::as_str)
     }
 
-    /// Reads from the slots as if they lay one behind the other. The kernel may remember it: nothing is written
+    /// Reads from the slots as if they lay one behind the other. The page cache may keep the result: nothing is written
     /// meanwhile.
     ///
     /// # Errors
-    /// The device's.
+    /// The device's error.
     pub fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
         let file = self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
         file.read_exact_at(into, AREA_SLOTS_AT + at)
     }
 
-    /// A slot's content, if it is what its entry says.
+    /// A slot's content, if it matches its entry.
     pub(crate) fn slot(&self, slot: u32, entry: &Spilled, into: &mut [u8]) -> bool {
         let read = self.read(slot_at(slot, self.segment_bytes) - AREA_SLOTS_AT, into);
         read.is_ok() && seawall_media::crc32c(into) == entry.sum
     }
 
-    /// A descriptor for durable writes: past the page cache, where the file system can do that; of a device as its only
-    /// user, that nobody mounts it meanwhile.
+    /// A descriptor for durable writes: past the page cache, where the file system can do that. A device is opened with
+    /// this process as its only user, so that nobody mounts it meanwhile.
     pub(crate) fn for_writing(&self) -> io::Result<OwnedFd> {
         let file = self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
         let is_device = file.metadata()?.file_type().is_block_device();
@@ -131,7 +131,7 @@ impl Area {
         open(OFlags::DIRECT).or_else(|_| open(OFlags::empty())).map(OwnedFd::from)
     }
 
-    /// The same area behind another mapping's pool: what a simulated one needs.
+    /// The same area for another mapping of its pool, which a simulated pool needs.
     pub fn again(&self) -> Self {
         let file = match &self.file {
             Ok(file) => file.try_clone().map_err(|e| e.to_string()),

@@ -1,4 +1,4 @@
-//! The daemon's part: full segments are copied to the area, and given free.
+//! The daemon's part: full segments are copied to the area, and freed.
 
 use std::fs::File;
 use std::io;
@@ -16,18 +16,19 @@ use crate::destage::{announce, count_free};
 use crate::format::{Cell, Layout, SegmentHeader, SpillEntry, Spilled, slot_at};
 use crate::pool::Pool;
 
-/// Most bytes that go to the area in one durable write: a flush costs little beside them.
+/// Most bytes that go to the area in one durable write: beside them a flush costs little.
 const BATCH: usize = 4 << 20;
-/// The part of the log that goes at once: of a small one little, so that segments become free while others are taken.
+/// The part of the log that is copied at once: in a small log it is little, so that segments become free while others
+/// are being taken.
 const AT_ONCE: u32 = 32;
-/// Below this part of the log being free segments are copied: a disk that keeps up is asked for everything at half, and
-/// never lets it come to that.
+/// When less than this part of the log is free, segments are copied. A data disk that keeps up is asked for everything
+/// when half is free, and never lets it come to that.
 const SHORT: u32 = 4;
 
-/// What the area is doing, in numbers.
+/// The area's state, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spilling {
-    /// Slots that hold what is not retired.
+    /// Slots that hold segments which are not retired.
     pub used: u32,
     /// All slots.
     pub slots: u32,
@@ -48,9 +49,9 @@ pub struct Spiller {
     device: Device,
     layout: Layout,
     uuid_low: u64,
-    /// What every slot's entry says.
+    /// The content of every slot's entry.
     slots: Vec<Spilled>,
-    /// Memory that may be written from: aligned, and nobody else's.
+    /// Memory that may be written from: aligned, and used by nobody else.
     buffer: Region,
     /// The slot behind the last one written.
     next: u32,
@@ -59,7 +60,7 @@ pub struct Spiller {
 }
 
 impl Spiller {
-    /// The spiller of a pool, or `None` if that has no area.
+    /// The spiller of a pool, or `None` if the pool has no area.
     ///
     /// # Errors
     /// The area cannot be written, or an entry is damaged.
@@ -76,7 +77,7 @@ impl Spiller {
         memory.set_len(bytes as u64)?;
         let buffer =
             Region::map(&memory, bytes as u64, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
-        // An earlier daemon may have been killed before its fence: what is seen need not be persisted.
+        // An earlier daemon may have been killed before its fence: the visible entries need not be persisted.
         for slot in 0..area.slots() {
             let (at, len) = SpillEntry::of(layout, slot).range();
             pool.region.flush(at, len);
@@ -86,7 +87,7 @@ impl Spiller {
         Ok(Some(Self { device, layout, uuid_low, slots, buffer, next: 0, bytes: 0, failed: None }))
     }
 
-    /// Writes elsewhere from now on, as to a device that fails.
+    /// From now on writes go elsewhere, as to a device that fails.
     #[doc(hidden)]
     pub fn fail_for_tests(&mut self, device: std::os::fd::OwnedFd) {
         self.device = Device::new(device);
@@ -106,7 +107,7 @@ impl Spiller {
         }
     }
 
-    /// A part of a round: one write to the area. Returns how many segments became free; 0 at the round's end.
+    /// Part of a round: one write to the area. Returns how many segments became free; 0 at the end of the round.
     ///
     /// # Errors
     /// As for [`round`](Self::round).
@@ -115,7 +116,7 @@ impl Spiller {
         if is_short { self.batch(engine) } else { Ok(0) }
     }
 
-    /// One write to the area, and what follows from it.
+    /// One write to the area, and its consequences.
     fn batch(&mut self, engine: &Engine) -> Result<u32, Errno> {
         let retired = Cell::at(Layout::retired()).load(engine.pool()).unwrap_or(0);
         let (first, room) = self.free_slots(retired);
@@ -126,7 +127,7 @@ impl Spiller {
         let len = copied.len() * self.layout.segment_bytes as usize;
         let at = slot_at(first, self.layout.segment_bytes);
         if let Err(e) = Device::write(self.device.as_fd(), &self.buffer, 0, len, at) {
-            // What is in these slots is unknown, and no entry names it.
+            // The content of these slots is unknown, and no entry names it.
             self.failed = Some(e);
             copied.iter().for_each(|c| give(engine, c.segment, SegmentState::Full));
             return Err(e);
@@ -143,7 +144,7 @@ impl Spiller {
         Ok(n)
     }
 
-    /// Free slots that lie together, no more than a batch: the first, and how many.
+    /// Free slots that are adjacent, no more than a batch: the first, and how many.
     fn free_slots(&self, retired: u64) -> (u32, usize) {
         let most = self.buffer.len() / self.layout.segment_bytes as usize;
         let n = self.slots.len();
@@ -153,8 +154,8 @@ impl Spiller {
         (first as u32, (first..n.min(first + most)).take_while(is_free).count())
     }
 
-    /// Copies the oldest full segments into the buffer, no more than there is room for. They are nobody else's until
-    /// they are given.
+    /// Copies the oldest full segments into the buffer, as many as there is room for. They belong to nobody else until
+    /// they are freed.
     fn take(&self, engine: &Engine, retired: u64, room: usize) -> Vec<Copied> {
         let stable = engine.log.stable_lsn();
         let last = |i: u32| engine.shm().segment(i).map_or(0, |s| s.last_lsn().load(Acquire));
@@ -174,7 +175,7 @@ impl Spiller {
         copied
     }
 
-    /// Copies one segment to its place in the buffer, unless somebody was quicker.
+    /// Copies one segment to its place in the buffer, unless somebody else was quicker.
     fn copy(&self, engine: &Engine, segment: u32, stable: u64, place: usize) -> Option<Copied> {
         let shm = engine.shm().segment(segment)?;
         let (full, mine) = (SegmentState::Full as u32, SegmentState::Spilling as u32);
@@ -183,7 +184,7 @@ impl Spiller {
         let at = self.layout.segment(segment);
         let header = SegmentHeader::read(engine.pool(), at, self.uuid_low);
         let Some(header) = header.filter(|_| is_published(last_lsn, stable)) else {
-            // It is another use of it by now; or its header is damaged, which recovery is to find.
+            // It is another use of the segment by now; or its header is damaged, which recovery should find.
             shm.state().store(full, Release);
             return None;
         };
@@ -193,20 +194,20 @@ impl Spiller {
         Some(Copied { segment, value: Spilled { seq: header.seq, last_lsn, sum: crc32c(&bytes) } })
     }
 
-    /// What it is doing. `retired`: the pool's retired LSN.
+    /// The area's state. `retired`: the pool's retired LSN.
     pub fn spilling(&self, retired: u64) -> Spilling {
         let used = self.slots.iter().filter(|slot| slot.last_lsn > retired).count() as u32;
         Spilling { used, slots: self.slots.len() as u32, bytes: self.bytes, failed: self.failed }
     }
 }
 
-/// Nobody is publishing anything that is in a segment with this highest LSN, or will after a death.
+/// True if nobody is publishing anything in a segment with this highest LSN, and nobody will after a death.
 fn is_published(last_lsn: u64, stable: u64) -> bool {
     last_lsn <= stable
 }
 
-/// Nobody is copying anything: an earlier daemon of this boot was killed. What it was about to copy is full as before;
-/// should an entry name it already, it is copied twice, and recovery takes it once.
+/// No copy is under way: an earlier daemon of this boot was killed. The segments it was about to copy are full as
+/// before; if an entry names one already, that one is copied twice, and recovery takes it once.
 pub(crate) fn inherit(engine: &Engine) {
     for segment in (0..engine.layout().segments).filter_map(|i| engine.shm().segment(i)) {
         let (mine, full) = (SegmentState::Spilling as u32, SegmentState::Full as u32);

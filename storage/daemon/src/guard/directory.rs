@@ -191,6 +191,7 @@ mod tests {
         ]
     }
 
+    // Holds: P5
     #[test]
     fn every_crash_state_can_be_raised_and_lowered() {
         for (name, make) in crash_states() {
@@ -226,6 +227,7 @@ mod tests {
         assert_eq!(fs::read_to_string(real).ok().as_deref(), journal, "{name}, up: {up}");
     }
 
+    // Holds: R6
     #[test]
     fn another_pools_guard_stays() {
         let dir = tempfile::tempdir().expect("a directory");

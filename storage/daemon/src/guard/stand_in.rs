@@ -316,6 +316,7 @@ mod tests {
         ]
     }
 
+    // Holds: P5
     #[test]
     fn every_crash_state_can_be_raised_and_lowered() {
         for (name, make) in crash_states() {
@@ -335,6 +336,7 @@ mod tests {
         }
     }
 
+    // Holds: R6
     #[test]
     fn another_pools_guard_stays() {
         let (_dir, file) = fresh();
@@ -386,6 +388,7 @@ mod tests {
     }
 
     /// A machine that was started from it has written its partition table.
+    // Holds: admin/VIRTUAL_DISK#what-keeps-others-from-a-stale-image
     #[test]
     fn a_disk_is_not_taken_for_what_was_written_over_its_guard() {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
@@ -420,6 +423,7 @@ mod tests {
         assert!(error.contains("for example 15"), "{error}");
     }
 
+    // Holds: P5
     #[test]
     fn what_replaced_the_text_is_the_newest() {
         let (dir, file) = fresh();

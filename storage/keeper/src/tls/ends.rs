@@ -192,6 +192,7 @@ mod tests {
     }
 
     /// Only where the kernel has TLS: else rustls answers by itself.
+    // Holds: R24
     #[test]
     fn new_keys_end_a_connection_of_the_kernels() {
         let (_ca, keeper, owner) = authority();

@@ -16,6 +16,7 @@ mod world;
 use fastrand::Rng;
 use world::World;
 
+// Holds: admin/KEEPERS#what-it-survives, admin/KEEPERS#while-a-host-is-alone
 #[test]
 fn no_interleaving_loses_a_commit_or_lets_two_write() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());

@@ -12,7 +12,7 @@ pub struct Compare {
     /// FIRST LAST FIRST LAST (snapshots), or BASELINE BASELINE
     #[arg(num_args = 2..=4, required = true)]
     periods: Vec<String>,
-    /// By how many percent runs of one configuration differ, where you have repeated them
+    /// By how many percent repeated runs of one configuration differ, if you know it
     #[arg(long, value_name = "PERCENT")]
     spread: Option<f64>,
     #[command(flatten)]

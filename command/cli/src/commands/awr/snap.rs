@@ -22,11 +22,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Take a snapshot of the database, Seawall and the machine
 #[derive(clap::Args)]
 pub struct Snap {
-    /// The database: postgres://USER@HOST/DB, 'host=… user=…', a socket or its directory, mariadb:SOCKET,
-    /// redis:SOCKET, redis://HOST:PORT. Without it the machine (and Seawall) alone
+    /// The database: postgres://USER@HOST/DB, 'host=… user=…', a socket or its directory, mariadb:SOCKET, redis:SOCKET,
+    /// redis://HOST:PORT. Without it only the machine (and Seawall)
     #[arg(long, value_parser = str::parse::<Address>)]
     db: Option<Address>,
-    /// The pool of the Seawall under it; without it your default pool, if a daemon serves that
+    /// The pool of the Seawall under it; without it your default pool, if a daemon serves it
     #[arg(long)]
     pool: Option<PathBuf>,
     /// Do not ask Seawall
@@ -34,22 +34,22 @@ pub struct Snap {
     no_seawall: bool,
     #[command(flatten)]
     repo: Repo,
-    /// A word of yours, shown in lists and reports
+    /// A label of your choice, shown in lists and reports
     #[arg(long, default_value = "")]
     label: String,
-    /// Go on, with a snapshot every so often (60s, 5m, 1h), and activity samples every second
+    /// Keep running: take a snapshot every so often (60s, 5m, 1h), and activity samples every second
     #[arg(long, value_parser = duration)]
     every: Option<Duration>,
-    /// End after this time; without it at Ctrl-C. The last snapshot is taken at the end
+    /// Stop after this time; without it at Ctrl-C. The last snapshot is taken at the end
     #[arg(long = "for", value_parser = duration, requires = "every")]
     limit: Option<Duration>,
     /// Do not sample activity
     #[arg(long, requires = "every")]
     no_samples: bool,
-    /// Drop snapshots that are older (30d), but none of a baseline
+    /// Drop snapshots older than this (30d), except those in a baseline
     #[arg(long, value_parser = duration, requires = "every")]
     keep: Option<Duration>,
-    /// JSON instead of text, a line each
+    /// JSON instead of text, one object per line
     #[arg(long)]
     json: bool,
 }

@@ -28,7 +28,7 @@ pub struct Snaps {
 enum What {
     /// List snapshots
     List,
-    /// Give a period a name, under which it is kept for ever; without a name: list them
+    /// Name a period, and keep it for ever under that name; without a name: list the baselines
     Baseline {
         /// The name
         #[arg(requires = "first")]
@@ -50,16 +50,16 @@ enum What {
         /// The last
         #[arg(default_value = "last")]
         last: String,
-        /// Where to; without it standard output
+        /// Where to write; without it standard output
         #[arg(long, short)]
         output: Option<PathBuf>,
     },
-    /// Add what an export holds
+    /// Add the content of an export
     Import {
         /// The export
         file: PathBuf,
     },
-    /// Drop snapshots that are older and in no baseline
+    /// Drop snapshots that are older than this and in no baseline
     Prune {
         /// Older than this: 30d
         #[arg(long, value_parser = duration)]

@@ -21,18 +21,18 @@ use crate::daemons::{self, Named};
 /// Home, and clear what is below.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Show what happens now, once a second; q quits
+/// Show what is happening now, once a second; q quits
 #[derive(clap::Args)]
 pub struct Top {
     #[command(flatten)]
     named: Named,
-    /// The database, for its transactions a second, and for what a crash would cost
+    /// The database, for its transactions per second, and for the cost of a crash
     #[arg(long, value_parser = str::parse::<Address>)]
     db: Option<Address>,
     /// Seconds between two frames
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
-    /// End after so many frames, and clear nothing in between
+    /// Stop after this many frames, and clear nothing in between
     #[arg(short = 'n', long)]
     frames: Option<u64>,
 }
@@ -40,7 +40,7 @@ pub struct Top {
 /// Serve metrics to Prometheus, at http://ADDRESS/metrics
 #[derive(clap::Args)]
 pub struct Metrics {
-    /// Where to listen. Whoever can connect can read
+    /// Where to listen. Anyone who can connect can read
     #[arg(long, default_value = "127.0.0.1:9876")]
     listen: String,
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub struct Which {
     /// The pool; without it your default pool
     #[arg(long, conflicts_with = "service")]
     pub(super) pool: Option<PathBuf>,
-    /// An attached service, whose pool is meant
+    /// An attached service, whose pool is used
     #[arg(long)]
     pub(super) service: Option<String>,
     /// JSON instead of text
@@ -36,15 +36,15 @@ impl Which {
 /// How PostgreSQL is asked.
 #[derive(clap::Args)]
 pub struct Asking {
-    /// How to call psql, for example "sudo -u postgres psql". Without it root calls psql as the directory's owner
+    /// How to call psql, for example "sudo -u postgres psql". Without it root calls psql as the owner of the directory
     #[arg(long, value_name = "COMMAND", default_value = super::postgres::PSQL)]
     pub(super) psql: String,
 }
 
 #[derive(clap::Args)]
 pub struct Choose {
-    /// Files, directories with all that comes to be in them, or tables and indexes: DB.SCHEMA.TABLE of PostgreSQL, DB.TABLE
-    /// of MariaDB
+    /// Files, directories including everything that is later put into them, or tables and indexes: DB.SCHEMA.TABLE for
+    /// PostgreSQL, DB.TABLE for MariaDB
     #[arg(required = true, value_name = "PATH|TABLE")]
     pub(super) what: Vec<String>,
     #[command(flatten)]

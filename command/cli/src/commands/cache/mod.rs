@@ -24,7 +24,7 @@ use again::ask_again;
 use asking::{Asking, Choose, Which, ask};
 use names::{Resolver, What};
 
-/// What of a database is in the block cache
+/// Choose what of a database is in the block cache
 #[derive(clap::Args)]
 pub struct Cache {
     #[command(subcommand)]
@@ -33,19 +33,19 @@ pub struct Cache {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Show the policies, and what there is of each
+    /// Show the policies, and what each of them covers
     List(Which),
-    /// Blocks enter at once and are not driven out by others: up to three quarters of the cache
+    /// Let blocks enter at once, and do not let others drive them out: up to three quarters of the cache
     Keep(Choose),
-    /// Blocks compete for their places, as those of all files do for which nothing was said
+    /// Let blocks compete for their places, as blocks of files without a policy do
     Default(Choose),
-    /// Never cached
+    /// Never cache these
     None(Choose),
     /// Ask the databases again which files their tables have: a rewrite (VACUUM FULL, REINDEX, TRUNCATE) makes new ones
     Refresh(Again),
-    /// Give the cache another size while its processes go on: up to what --cache-max said, in sixteenths of that
+    /// Resize the cache while processes use it: up to the value of --cache-max, in sixteenths of that value
     Resize(Resize),
-    /// Bring files or tables into the cache before they are asked for, as far as there is room
+    /// Read files or tables into the cache before they are asked for, as far as there is room
     Prewarm(Choose),
 }
 
@@ -60,11 +60,11 @@ struct Resize {
 
 #[derive(clap::Args)]
 struct Again {
-    /// Go on, until the daemon ends: ask again when a table's file is gone or was emptied, which a rewrite does, and every ten
-    /// minutes for what else a table has come to have
+    /// Keep running until the daemon ends: ask again when a table's file is gone or was emptied, as a rewrite does, and
+    /// every ten minutes for new files of a table
     #[arg(long)]
     follow: bool,
-    /// Wait for a daemon or a server that is not there yet, and go on when the daemon ends: as a service does
+    /// Wait for a daemon or a server that is not there yet, and keep running when the daemon ends, as a service does
     #[arg(long, requires = "follow")]
     wait: bool,
     #[command(flatten)]

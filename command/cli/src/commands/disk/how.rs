@@ -7,7 +7,7 @@ use seawall_wire::shm::Policy;
 use crate::cache::WantedCache;
 use crate::{pool, size};
 
-/// Serve an image file as a virtual machine's disk (vhost-user-blk): the guest's flushes wait for the log alone
+/// Serve an image file as a virtual machine's disk (vhost-user-blk): the guest's flushes wait only for the log
 #[derive(clap::Args)]
 pub struct Disk {
     /// The image: a raw file, called *.img or *.raw
@@ -19,14 +19,16 @@ pub struct Disk {
     pub(super) wanted: pool::Wanted,
     #[command(flatten)]
     pub(super) cache: WantedCache,
-    /// What a power cut of the host leaves of a write. atomic: all or nothing of it; with a log on a disk each write waits for that.
-    /// tail: what a disk leaves, until the next flush; with a log on a disk the flush alone waits
+    /// What remains of a write after a power cut of the host. atomic: all or nothing of it; with a log on a disk each
+    /// write waits for that log. tail: whatever a disk leaves, until the next flush; with a log on a disk only the
+    /// flush waits
     #[arg(long, default_value = "atomic", value_parser = ["atomic", "tail"])]
     pub(super) policy: String,
-    /// Make the image, of this size, if it is not there
+    /// Create the image with this size if it does not exist
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(super) create: Option<u64>,
-    /// Make the image as large as this, and end. Whoever serves it does it, and its guest sees it at once
+    /// Grow the image to this size, and exit. The process that serves it does the work, and its guest sees the new size
+    /// at once
     #[arg(long, value_name = "SIZE", value_parser = size::parse, conflicts_with_all = ["create", "read_only"])]
     pub(super) resize: Option<u64>,
     /// The guest cannot write. The log is not used
@@ -38,22 +40,22 @@ pub struct Disk {
     /// Queues that the guest may use, one for each of its processors at most
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) queues: u16,
-    /// What the guest sees as the disk's serial number, in up to 20 bytes
+    /// The disk's serial number in the guest, up to 20 bytes
     #[arg(long, default_value = "")]
     pub(super) serial: String,
-    /// Who may connect besides the socket's owner: the group that QEMU runs with
+    /// The group that QEMU runs with: it may connect, besides the socket's owner
     #[arg(long)]
     pub(super) group: Option<String>,
-    /// Reads and writes a second, at most
+    /// Reads and writes per second, at most
     #[arg(long, value_name = "N")]
     pub(super) iops: Option<u64>,
-    /// Bytes read and written a second, at most
+    /// Bytes read and written per second, at most
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(super) bytes_per_second: Option<u64>,
     /// Do not recover the log when this machine starts after a crash, only when this disk is served again
     #[arg(long)]
     pub(super) no_boot: bool,
-    /// Say only what must not be missed
+    /// Show only important messages
     #[arg(long, short)]
     pub(super) quiet: bool,
 }

@@ -12,7 +12,7 @@ use super::super::command_line;
 use super::how::Disk;
 use crate::size;
 
-/// The command line of a process that serves a disk: as [`crate::Cli`] reads it, which knows more commands.
+/// The command line of a process that serves a disk, read as by [`crate::Cli`], which knows more commands.
 #[derive(Parser)]
 struct Line {
     #[command(subcommand)]

@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 use self::owner::{Owners, Standing};
 use crate::{show, user};
 
-/// Name the guards in a directory, and lower those of a copy or of a lost pool
+/// List the guards in a directory, and lower those of a copy or of a lost pool
 #[derive(clap::Args)]
 pub struct Guard {
     /// The database's directory, or one above it
     directory: PathBuf,
-    /// Lower them: on a copy although its pool lives, whose log is not touched; also what an older version or a pool that
-    /// is lost left behind. Refused where the log holds what these files lack
+    /// Lower them: on a copy although its pool still exists, whose log is not touched; also those left behind by an
+    /// older version or a lost pool. Refused where the log holds data that these files lack
     #[arg(long)]
     lower: bool,
     /// JSON instead of text

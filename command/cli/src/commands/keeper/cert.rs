@@ -7,7 +7,7 @@ use seawall_keeper::tls::files::{self, CA, CERTIFICATE, Who};
 use seawall_keeper::tls::making::{self, CA_KEY, For, Validity};
 use seawall_keeper::tls::utc;
 
-/// Make the certificates by which keepers and databases' hosts know each other
+/// Make the certificates by which keepers and database hosts recognize each other
 #[derive(clap::Args)]
 pub struct Cert {
     #[command(subcommand)]
@@ -16,9 +16,9 @@ pub struct Cert {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Make the CA that signs all others, in a directory on a safe host
+    /// Make the CA that signs all other certificates, in a directory on a safe host
     Ca {
-        /// Where
+        /// Where to make it
         directory: PathBuf,
         #[command(flatten)]
         how: How,
@@ -27,13 +27,13 @@ enum What {
     Keeper {
         /// The CA's directory
         directory: PathBuf,
-        /// The keeper's host: its names and IP addresses, as `--keeper` calls it, without the port
+        /// The keeper's host: its names and IP addresses, as in `--keeper`, without the port
         #[arg(required = true)]
         names: Vec<String>,
         #[command(flatten)]
         how: How,
     },
-    /// Make the certificate of an owner of logs: of a database's host, and of those that may take its logs over
+    /// Make the certificate of an owner of logs: for a database's host, and for hosts that may take its logs over
     Owner {
         /// The CA's directory
         directory: PathBuf,
@@ -42,20 +42,20 @@ enum What {
         #[command(flatten)]
         how: How,
     },
-    /// Say what a host's directory has, and what is wrong with it
+    /// Show what a host's directory contains, and what is wrong with it
     Show {
-        /// What `--tls` names
+        /// The directory given to `--tls`
         directory: PathBuf,
     },
 }
 
-/// For how long, and whether anew.
+/// The validity, and whether to renew.
 #[derive(clap::Args)]
 struct How {
-    /// Days for which it is valid: 3650 for a CA and 730 for what it signs, without this
+    /// Days for which it is valid; without it 3650 for a CA and 730 for the certificates that it signs
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=36500))]
     days: Option<i64>,
-    /// A new certificate for the key that is there already
+    /// Make a new certificate for the existing key
     #[arg(long)]
     renew: bool,
 }

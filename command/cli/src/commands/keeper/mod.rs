@@ -21,7 +21,7 @@ use crate::size;
 /// How long a keeper is asked.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Keep copies of logs of other hosts in memory, or ask a keeper what it keeps
+/// Keep copies of other hosts' logs in memory, or ask a keeper what it keeps
 #[derive(clap::Args)]
 pub struct KeeperArgs {
     #[command(subcommand)]
@@ -41,7 +41,7 @@ pub struct Security {
     /// Encrypt connections (TLS 1.3) with this host's certificates: a directory that `seawall keeper cert` made
     #[arg(long, value_name = "DIR", conflicts_with = "clear_text")]
     tls: Option<PathBuf>,
-    /// Speak in clear text with other hosts: whoever reaches the network between reads and writes the logs
+    /// Use clear text between hosts: anyone on the network between them can read and change the logs
     #[arg(long)]
     clear_text: bool,
 }
@@ -57,12 +57,12 @@ impl Security {
 /// Keep copies, until SIGTERM
 #[derive(clap::Args)]
 struct Serve {
-    /// Where it remembers what it promised; with --harden also the copies. On a disk that survives a power cut
+    /// Where the keeper records its promises; with --harden also the copies. On a disk that survives a power cut
     directory: PathBuf,
-    /// Where it listens: HOST:PORT
+    /// The address to listen on: HOST:PORT
     #[arg(long)]
     listen: String,
-    /// When its own disk has what it confirms
+    /// When the keeper's own disk has the data that the keeper confirms
     #[arg(long, value_enum, default_value_t = Harden::Noaffirm)]
     harden: Harden,
     /// Memory for copies: each log takes twice its size
@@ -85,12 +85,12 @@ enum Harden {
     Affirm,
 }
 
-/// What a keeper keeps
+/// Show what a keeper keeps
 #[derive(clap::Args)]
 struct Status {
     /// The keeper: HOST:PORT
     address: String,
-    /// For programs
+    /// JSON instead of text
     #[arg(long)]
     json: bool,
     #[command(flatten)]

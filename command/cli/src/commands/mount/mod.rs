@@ -47,25 +47,25 @@ const DIED: i32 = 3;
 pub struct Mount {
     /// The directory that holds the files
     backing: PathBuf,
-    /// An empty directory: where programs use them
+    /// An empty directory, where programs use the files
     mountpoint: PathBuf,
     #[command(flatten)]
     wanted: pool::Wanted,
     #[command(flatten)]
     cache: WantedCache,
-    /// What the data is, once for each kind. Databases that are made in it later are found
+    /// The kind of database, once for each kind. Databases that are created in it later are found
     #[arg(long, required = true, value_parser = database::presets())]
     preset: Vec<String>,
     /// tail: the log that commits wait for. atomic: every data file, so that no page can tear
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
     policy: String,
-    /// Other users than the one who mounts may use it
+    /// Let other users than the one who mounts it use it
     #[arg(long)]
     allow_other: bool,
-    /// Requests come by io_uring: where the kernel allows it (auto), or nothing is mounted (on), or never (off)
+    /// Take requests by io_uring: where the kernel allows it (auto), always, or refuse to mount (on), or never (off)
     #[arg(long, default_value = "auto", value_parser = FuseUring::ALL.map(FuseUring::name))]
     fuse_uring: String,
-    /// What the kernel is to forbid, as with any file system. More than once, or with commas between
+    /// What the kernel must forbid, as with any file system. Several times, or separated by commas
     #[arg(long = "option", value_delimiter = ',', value_parser = Flag::ALL.map(Flag::name))]
     options: Vec<String>,
     /// Do not recover the log when this machine starts after a crash, only when this is mounted again
@@ -74,13 +74,13 @@ pub struct Mount {
     /// Stay in the foreground, for systemd and containers
     #[arg(long)]
     foreground: bool,
-    /// The process that serves
+    /// The process that serves the mount
     #[arg(long, hide = true)]
     serving: bool,
-    /// Nobody listens any more once the mount is there
+    /// Nobody waits for messages once the mount is there
     #[arg(long, hide = true)]
     background: bool,
-    /// Say only what must not be missed
+    /// Show only important messages
     #[arg(long, short)]
     quiet: bool,
 }

@@ -9,7 +9,7 @@ use clap::Parser;
 use super::super::command_line;
 use super::Mount;
 
-/// The command line of a process that serves a mount: as [`crate::Cli`] reads it, which knows more commands.
+/// The command line of a process that serves a mount, read as by [`crate::Cli`], which knows more commands.
 #[derive(Parser)]
 struct Line {
     #[command(subcommand)]

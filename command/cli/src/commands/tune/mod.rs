@@ -25,7 +25,7 @@ use crate::{pool, show};
 /// Advise on settings
 #[derive(clap::Args)]
 pub struct Tune {
-    /// The database; or qemu, for a virtual machine of this host
+    /// The database; or qemu, for a virtual machine on this host
     #[arg(value_parser = ["postgres", "mariadb", "qemu"])]
     database: String,
     /// The pool it will run with; without it your default pool
@@ -34,7 +34,7 @@ pub struct Tune {
     /// The policy it will run with
     #[arg(long, default_value = "tail", value_parser = ["tail", "atomic"])]
     policy: String,
-    /// Its data lies on a directory of `seawall mount`
+    /// Its data lies in a directory of `seawall mount`
     #[arg(long)]
     mount: bool,
     /// JSON instead of text

@@ -16,17 +16,17 @@ use crate::recovery::{self, Recovery, Setting};
 /// How long the redo of a running server is looked at.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// What is asked.
+/// The goal.
 #[derive(clap::Args)]
 pub struct Goal {
-    /// Advise on settings that keep checkpoints so near that a crash costs no more than this from the start of the server to
-    /// its first transaction, for example 1s
+    /// Advise on settings that take checkpoints often enough that after a crash the time from the start of the server
+    /// to its first transaction is no longer than this, for example 1s
     #[arg(long, value_name = "TIME", value_parser = recovery::time)]
     recovery: Option<Duration>,
-    /// The data directory, whose last recovery says how fast its redo is replayed
+    /// The data directory, whose last recovery shows how fast its redo is replayed
     #[arg(long, value_name = "DIR", requires = "recovery")]
     data: Option<PathBuf>,
-    /// The running database: how much redo it writes, and what a crash now would cost
+    /// The running database, to measure how much redo it writes and what a crash now would cost
     #[arg(long, value_parser = str::parse::<Address>, requires = "recovery")]
     db: Option<Address>,
 }

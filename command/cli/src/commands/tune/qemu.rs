@@ -16,16 +16,16 @@ const ALIGNED: u64 = 16 << 20;
 /// Bytes of the label, in which the guest keeps its namespaces.
 const LABEL: u64 = 2 << 20;
 
-/// What is advised about.
+/// The virtual machine.
 #[derive(clap::Args)]
 pub struct Wanted {
     /// For qemu: the file that backs the guest's persistent memory, or a directory for it
     #[arg(long, value_name = "PATH")]
     backing: Option<PathBuf>,
-    /// For qemu: how much persistent memory the guest is to have
+    /// For qemu: how much persistent memory the guest gets
     #[arg(long, value_parser = size::parse, default_value = "1G")]
     size: u64,
-    /// For qemu: how much memory it has otherwise
+    /// For qemu: how much other memory it gets
     #[arg(long, value_parser = size::parse, default_value = "4G")]
     memory: u64,
 }

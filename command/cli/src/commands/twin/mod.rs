@@ -9,19 +9,19 @@ use std::process::ExitCode;
 use anyhow::Context;
 use seawall_twin::{Options, run};
 
-/// Run a Redis server with a second, warm one that takes its place when it dies
+/// Run a Redis server with a second, warm one that takes over when it dies
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = HELP)]
 pub struct Twin {
     #[command(subcommand)]
     ask: Option<Ask>,
-    /// Where the twins' data is, and the note which directory is the current one
+    /// Directory of the twins' data, and of the note that says which directory is the current one
     #[arg(long, value_name = "DIRECTORY", required = true)]
     state: Option<PathBuf>,
-    /// A server that runs already with this command, by its process number. It is not started or stopped, only followed
+    /// The process number of a server that already runs with this command. It is not started or stopped, only followed
     #[arg(long, value_name = "PID")]
     follow: Option<i32>,
-    /// A command for the shell after each takeover: for a proxy, a virtual address, a message
+    /// A shell command to run after each takeover: for a proxy, a virtual address, a message
     #[arg(long, value_name = "COMMAND")]
     on_takeover: Option<String>,
     /// The server's command: redis-server, then its configuration file and arguments
@@ -34,7 +34,7 @@ redis-server ...";
 
 #[derive(clap::Subcommand)]
 enum Ask {
-    /// Say which server serves, and whether its twin could take over
+    /// Show which server serves, and whether its twin could take over
     Status(status::Status),
 }
 

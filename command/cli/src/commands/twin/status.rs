@@ -11,7 +11,7 @@ use crate::{show, size};
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes: 0 the twin could take over now, 1 it could not, or nothing is known.")]
 pub struct Status {
-    /// Where the state is
+    /// Directory of the state
     #[arg(long, value_name = "DIRECTORY")]
     state: PathBuf,
     /// JSON instead of text

@@ -24,10 +24,11 @@ pub fn is_journal(path: &Path) -> Result<bool, PoolError> {
     Ok(copies.chunks(ANCHOR_BYTES).any(|copy| copy.starts_with(&ANCHOR_MAGIC)))
 }
 
-/// Opens a journal, or what is to become one, and locks it. A device only as its only user: nobody mounts it meanwhile.
+/// Opens a journal, or a file or device that will become one, and locks it. A device is opened as its only user: nobody
+/// mounts it meanwhile.
 pub(super) fn open_locked(path: &Path) -> Result<File, PoolError> {
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(opening(path))?;
-    // Also of a device first this one: it tells a daemon from a mount.
+    // For a device, too, this lock comes first: it tells a daemon from a mount.
     lock(&file, path)?;
     if !is_device(path) {
         return Ok(file);
@@ -43,7 +44,7 @@ pub(super) fn open_locked(path: &Path) -> Result<File, PoolError> {
     Ok(file)
 }
 
-/// For durable writes: past the page cache, where the file system can do that. True if it can.
+/// Opens it for durable writes: past the page cache, where the file system can do that. True if it can.
 pub(super) fn device(path: &Path) -> io::Result<(OwnedFd, bool)> {
     match file_flags(path, OFlags::RDWR | OFlags::DIRECT) {
         Ok(file) => Ok((file, true)),
@@ -62,7 +63,7 @@ pub fn is_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device())
 }
 
-/// A device as its only user: who mounted it, or has it in a RAID, is not disturbed.
+/// Opens a device as its only user: a mount or a RAID that uses it is not disturbed.
 pub(super) fn exclusively(path: &Path) -> io::Result<File> {
     let flags = OFlags::EXCL.bits() as i32;
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)

@@ -2,7 +2,7 @@
 //!
 //! | image of this boot | its desk | what is done |
 //! |---|---|---|
-//! | found | in use | taken as it is: it is newer than the journal |
+//! | found | in use | it is taken as it is: it is newer than the journal |
 //! | found | its device failed, nobody else has it mapped | the journal is read again, and its writing goes on behind what is there |
 //! | found | its device failed, others have it mapped | refused: they must end first |
 //! | found | given up | another one is made |
@@ -28,15 +28,15 @@ use super::kinds::Image;
 use crate::format::{Layout, Superblock};
 use crate::journal::{GIVEN_UP, bury_dead, open};
 
-/// Bytes of segments that a start takes memory for: enough for the lanes of a database that comes up.
+/// Bytes of segments for which a start takes memory: enough for the lanes of a database that starts.
 const FIRST: usize = 64 << 20;
 
-/// The image of a pool.
+/// The path of a pool's image.
 pub fn path_of(memory: &Path, uuid: [u8; 16]) -> PathBuf {
     memory.join(format!("seawall-{:032x}.image", u128::from_le_bytes(uuid)))
 }
 
-/// A journal that is opened, and what it says of itself.
+/// An open journal, and what its anchor says.
 pub(in crate::pool) struct Source<'a> {
     pub file: &'a File,
     pub path: &'a Path,
@@ -46,7 +46,7 @@ pub(in crate::pool) struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// # Errors
-    /// If it is none.
+    /// If it is not a journal.
     pub fn of(file: &'a File, path: &'a Path) -> Result<Self, PoolError> {
         let anchor =
             open::anchor_of(file).map_err(|error| PoolError::Journal { path: path.into(), error })?;
@@ -73,7 +73,7 @@ impl<'a> Source<'a> {
         self.load_with(region, |at, bytes| region.copy_in(at, bytes))
     }
 
-    /// The image for whoever may write.
+    /// The image for a process that may write.
     pub fn image(&self, memory: &Path) -> Result<(File, Image), PoolError> {
         let path = path_of(memory, self.anchor.uuid);
         if let Some((file, read)) = self.existing(&path)? {
@@ -94,7 +94,7 @@ impl<'a> Source<'a> {
                 "it was used in front of another copy of this log, and holds what that one lacks: put that log back",
             ))),
             0 => {
-                // Before anybody waits for one whose process nobody waited for.
+                // This comes first, before a thread waits for a dead one whose process nobody has reaped.
                 bury_dead(desk);
                 Ok(Some((file, None)))
             }
@@ -102,8 +102,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The copies of a mirrored log that are written by whoever uses its image, if that is there; a bit each. `None`: the
-    /// log is all there is, or whatever was written from the image failed.
+    /// The copies of a mirrored log that are written by the users of its image, if the image is there; a bit each.
+    /// `None`: the log is all there is, or writing from the image failed.
     pub fn copies_in_use(&self, memory: &Path) -> Result<Option<u32>, PoolError> {
         let at = path_of(memory, self.anchor.uuid);
         let Some((_, region)) = of_this_boot(&at, self.bytes, self.anchor.uuid)? else { return Ok(None) };
@@ -111,8 +111,8 @@ impl<'a> Source<'a> {
         Ok((desk.failed().load(SeqCst) == 0).then(|| desk.copies().load(SeqCst)))
     }
 
-    /// The device failed, and the image holds what the journal lacks. Its files still do, and are synced next; so all
-    /// that is needed is a journal that takes writes again, with everything that it had confirmed.
+    /// The device failed, and the image holds records that the journal lacks. Their files still have the data, and are
+    /// synced next; so all that is needed is a journal that takes writes again, with everything that it had confirmed.
     fn revive(&self, image: &File, desk: Desk<'_>, error: u32) -> Result<Recovered, PoolError> {
         let users = mapped_by_others(image).map_err(failing(self.path, "looking for users of"))?;
         if !users.is_empty() {
@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
         Ok((file, found))
     }
 
-    /// Reads the journal into a new image, with memory for what is live and for what a start needs.
+    /// Reads the journal into a new image, with memory for the live part and for the needs of a start.
     fn fill(&self, fresh: &Fresh<'_>, layout: Layout) -> Result<Recovered, PoolError> {
         let desk_at = self.anchor.image as usize;
         fresh.back(desk_at, self.bytes as usize)?;
@@ -156,7 +156,7 @@ impl<'a> Source<'a> {
         Ok(found)
     }
 
-    /// The image for whoever only looks, and never makes any.
+    /// The image for a process that only reads, and never makes one.
     pub fn view(&self, memory: &Path) -> Result<Region, PoolError> {
         let at = path_of(memory, self.anchor.uuid);
         let owner = self.file.metadata().map(|meta| meta.uid()).map_err(failing(self.path, "looking at"))?;
@@ -165,10 +165,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The image at `at`, of so many bytes, if this boot used it for this pool: for whoever may write.
+/// The image at `at`, of this many bytes, if this boot used it for this pool: for a process that may write.
 ///
 /// # Errors
-/// [`PoolError`]: it is another user's, for example.
+/// [`PoolError`]: it belongs to another user, for example.
 pub(in crate::pool) fn of_this_boot(
     at: &Path,
     bytes: u64,
@@ -184,11 +184,11 @@ fn is_of_this_boot(region: &Region, uuid: [u8; 16]) -> bool {
     Superblock::read(region).is_ok_and(|sb| sb.boot == boot() && sb.uuid == uuid)
 }
 
-/// Makes an image at `at` of so many bytes, of the pool at `path`. `fill` takes memory, and writes to zeros. Whoever finds it under its name
-/// finds it complete.
+/// Makes an image at `at` of this many bytes, for the pool at `path`. `fill` takes memory, and writes to zeros. A
+/// process that finds the image under its name finds it complete.
 ///
 /// # Errors
-/// [`PoolError`]; what `fill` says.
+/// [`PoolError`]; the error of `fill`.
 pub(in crate::pool) fn make<T, E: From<PoolError>>(
     at: &Path,
     path: &Path,
@@ -199,7 +199,7 @@ pub(in crate::pool) fn make<T, E: From<PoolError>>(
     if !pids.is_empty() {
         return Err(PoolError::Orphans { path: path.into(), pids }.into());
     }
-    // Named from the start: by its name it is found in the mappings of processes, also when it was removed.
+    // It has a name from the start: by that name it is found in the mappings of processes, even after it was removed.
     let temporary = at.with_extension("new");
     remove(&temporary)?;
     let mut options = OpenOptions::new();
@@ -216,11 +216,12 @@ pub(in crate::pool) fn make<T, E: From<PoolError>>(
     filled.map(|(region, filled)| (file, region, filled))
 }
 
-/// The image at `at` for whoever only looks: root's, or that of the pool's `owner`. Else `fill` writes to zeros in memory of
-/// its own. The image is of the pool at `path`, which has so many bytes, and its desk at that offset.
+/// The image at `at` for a process that only reads: it must belong to root, or to the pool's `owner`. Otherwise `fill`
+/// writes to zeros in memory of its own. The image belongs to the pool at `path`, which has this many bytes, and its
+/// desk is at that offset.
 ///
 /// # Errors
-/// [`PoolError`]; what `fill` says.
+/// [`PoolError`]; the error of `fill`.
 pub(in crate::pool) fn view<E: From<PoolError>>(
     (at, path): (&Path, &Path),
     (bytes, uuid, desk_at): (u64, [u8; 16], usize),

@@ -1,4 +1,4 @@
-//! What an image and a journal are, for whoever opens them.
+//! What an image and a journal are, for code that opens them.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The usual ones for an image of this size. One that is too large for a pool is refused as such.
+    /// The usual sizes for an image of this size. One that is too large for a pool is refused as such.
     pub fn of(image: u64) -> Self {
         let journal = journal_open::smallest(image.min(Layout::MAX_SIZE)).next_multiple_of(1 << 20);
         Self { image, journal }
@@ -27,9 +27,9 @@ impl Sizes {
 /// The image of an open pool.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// Where it is.
+    /// The path where it is.
     pub path: PathBuf,
-    /// It was made from the journal; else it was there, from earlier in this boot.
+    /// It was made from the journal; otherwise it was there already, from earlier in this boot.
     pub made: bool,
     /// What was found in the journal, if it was read.
     pub read: Option<Recovered>,

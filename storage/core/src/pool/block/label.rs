@@ -1,6 +1,6 @@
 //! The label of a mirrored log's copy: where the other copy is. It lies behind the ring, and is written when a copy joins.
 //!
-//! A hint and no more: what lies there is believed by its own anchors.
+//! It is only a hint: the anchors at that place decide.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,7 +19,7 @@ const PATH_AT: usize = 16;
 /// Writes the path of the other copy behind a ring that ends at `at`. Durable when this returns.
 ///
 /// # Errors
-/// What the device said; EINVAL for a path of more than 4080 bytes.
+/// The device's error; EINVAL for a path of more than 4080 bytes.
 pub fn write(file: &File, at: u64, path: &Path) -> io::Result<()> {
     let path = path.as_os_str().as_bytes();
     let mut page = [0; BYTES as usize];

@@ -1,4 +1,4 @@
-//! A new journal: in a file that is filled first, or on a device that may be overwritten.
+//! Making a journal: in a file that is filled first, or on a device that may be overwritten.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -20,11 +20,11 @@ use crate::format::{AreaHeader, Cell, Layout, Superblock};
 use crate::journal::open;
 use crate::store::Store;
 
-/// What is looked at of a device before it is overwritten: file systems, partition tables and RAIDs begin there.
+/// How much of a device is read before it is overwritten: file systems, partition tables and RAIDs begin there.
 const LOOKED_AT: usize = 1 << 20;
 
-/// Makes a pool whose journal is at `path`: a new file, or a device that holds nothing. `image` is its size in
-/// memory. With `force` what is there is replaced, unless somebody uses it. `memory` is where images lie.
+/// Makes a pool whose journal is at `path`: a new file, or an empty device. `image` is its size in memory. With `force`
+/// existing content is replaced, unless somebody uses it. `memory` is where images lie.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -49,7 +49,7 @@ pub fn create(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(),
 
 /// Makes a pool whose journal is a new file.
 ///
-/// It gets its name when it is whole: a process that is killed half-way leaves nothing.
+/// It gets its name when it is complete: a process that is killed halfway leaves nothing.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -60,7 +60,7 @@ pub fn create_file(path: &Path, sizes: Sizes) -> Result<(), PoolError> {
     whole::give_name(&file, path)
 }
 
-/// A new file of so many bytes, locked.
+/// A new, locked file of this many bytes.
 pub(super) fn room(path: &Path, bytes: u64) -> Result<File, PoolError> {
     let file = unnamed(path, bytes)?;
     lock(&file, path)?;
@@ -68,13 +68,13 @@ pub(super) fn room(path: &Path, bytes: u64) -> Result<File, PoolError> {
     Ok(file)
 }
 
-/// A new file of so many bytes, without a name yet.
+/// A new file of this many bytes, without a name yet.
 pub(in crate::pool) fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolError> {
     if path.exists() {
         return Err(PoolError::Exists(path.into()));
     }
     let file = whole::unnamed(path)?;
-    // Room is taken now, and written: later no write may have to change the file's extents.
+    // Room is taken now, and written: no later write may change the file's extents.
     take_room(&file, bytes).map_err(|error| PoolError::NoRoom {
         path: whole::directory(path).into(),
         bytes,
@@ -84,7 +84,7 @@ pub(in crate::pool) fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolErro
     Ok(file)
 }
 
-/// Asks first: what fails half-way has taken everybody's room for a while.
+/// Checks first: an attempt that fails halfway would take everybody's room for a while.
 fn take_room(file: &File, bytes: u64) -> io::Result<()> {
     let fs = rustix::fs::fstatvfs(file)?;
     if fs.f_bavail.saturating_mul(fs.f_frsize) < bytes {
@@ -111,7 +111,7 @@ fn layout(path: &Path, sizes: Sizes) -> Result<Layout, PoolError> {
     Layout::for_size(sizes.image).ok_or_else(|| PoolError::Size { path: path.into(), size: sizes.image })
 }
 
-/// A device of so many bytes that holds nothing, or whose content may be lost, as its only user.
+/// A device of this many bytes that is empty, or whose content may be lost, with this process as its only user.
 pub(in crate::pool) fn empty_device(path: &Path, bytes: u64, force: bool) -> Result<File, PoolError> {
     let device = open_locked(path)?;
     check_room(&device, path, bytes)?;
@@ -119,7 +119,7 @@ pub(in crate::pool) fn empty_device(path: &Path, bytes: u64, force: bool) -> Res
     Ok(device)
 }
 
-/// Refuses what has fewer bytes.
+/// Refuses a device or file with fewer bytes.
 pub(super) fn check_room(file: &File, path: &Path, bytes: u64) -> Result<(), PoolError> {
     let has = size_of(file).map_err(failing(path, "asking for the size of"))?;
     if has >= bytes {
@@ -129,7 +129,7 @@ pub(super) fn check_room(file: &File, path: &Path, bytes: u64) -> Result<(), Poo
     Err(PoolError::NoRoom { path: path.into(), bytes, error })
 }
 
-/// Refuses a device that holds something, unless with `force`.
+/// Refuses a device that is not empty, unless with `force`.
 pub(super) fn check_empty(device: &File, path: &Path, force: bool) -> Result<(), PoolError> {
     match holds(device).map_err(failing(path, "reading"))? {
         Some(by) if !force => Err(PoolError::UsedDevice { path: path.into(), by }),
@@ -137,7 +137,7 @@ pub(super) fn check_empty(device: &File, path: &Path, force: bool) -> Result<(),
     }
 }
 
-/// What a device holds, if it is not empty.
+/// The kind of content on a device, if it is not empty.
 fn holds(device: &File) -> io::Result<Option<&'static str>> {
     let mut start = vec![0; LOOKED_AT];
     let mut device = device;
@@ -151,7 +151,7 @@ fn holds(device: &File) -> io::Result<Option<&'static str>> {
     })
 }
 
-/// Memory in the disguise of a device, a file or a file system survives nothing.
+/// Memory in the guise of a device, a file or a file system survives nothing.
 pub(in crate::pool) fn check_medium(path: &Path) -> Result<(), PoolError> {
     let file = File::open(path).map_err(failing(path, "opening"))?;
     let probe = probe_block(&file).map_err(failing(path, "probing"))?;

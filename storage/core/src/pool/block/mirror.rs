@@ -1,29 +1,29 @@
 //! A log on two devices: which copy is believed at a start, and how the other one is made equal to it.
 //!
-//! Each copy's anchors say whether what was acknowledged is on both ("both"), here alone since the other one was lost
-//! ("alone"), or whether it is still being made from the other one ("unfinished"); under an epoch that grows whenever
-//! that changes. A copy says "alone" before anything is acknowledged on it alone, so the other one's epoch is older from
-//! then on.
+//! Each copy's anchors state one of three things: what was acknowledged is on both ("both"); it is here alone since the
+//! other copy was lost ("alone"); this copy is still being made from the other one ("unfinished"). The statement
+//! carries an epoch that grows whenever the state changes. A copy says "alone" before anything is acknowledged on it
+//! alone, so from then on the other one's epoch is older.
 //!
 //! | this copy | the other one | what is done |
 //! |---|---|---|
-//! | both | both, same epoch | both are read: the one that holds more is believed (one cannot be read: the other one) |
+//! | both | both, same epoch | both are read: the one that holds more is believed (if one cannot be read: the other one) |
 //! | unfinished | both, or alone | the other one is believed |
-//! | any | any, of another epoch, not both alone | the one with the higher epoch is believed |
+//! | any | any, with another epoch, not both alone | the one with the higher epoch is believed |
 //! | alone | gone | it goes on alone |
-//! | both | gone | refused: the one that is gone may have gone on alone |
+//! | both | gone | refused: the missing one may have gone on alone |
 //! | unfinished | gone, or unfinished | refused: it is not whole |
 //! | alone | alone | refused: both went on, each without the other one |
-//! | alone | both, same epoch | refused: it cannot be |
+//! | alone | both, same epoch | refused: this is impossible |
 //!
-//! Whichever is not believed is marked unfinished, made equal, and only then counted again. Nothing is acknowledged
-//! before. Cut anywhere, the next start finds one of these rows again.
+//! The copy that is not believed is marked unfinished, made equal, and only then counted again. Nothing is acknowledged
+//! before that. Wherever this is cut, the next start finds one of these rows again.
 //!
-//! A copy that was lost and whose place another one has may turn up again, as stale as it is. The copy that it names
-//! names that other one, so these two are looked at instead.
+//! A copy that was lost and then replaced may turn up again, as stale as it is. The copy that it names as its partner
+//! names the replacement, so those two are used instead.
 //!
-//! Not handled here: a copy that fails while it is written (`journal::mirror`); what takes the place of one that was
-//! lost while the log is in use (`replace`).
+//! Not handled here: a copy that fails while it is written (`journal::mirror`); replacing a lost copy while the log is
+//! in use (`replace`).
 
 use std::fs::File;
 use std::io;
@@ -41,14 +41,14 @@ use super::device::{self as device_of, is_device, open_locked};
 use super::{label, make};
 use crate::journal::open;
 
-/// Bytes that are compared and copied at once.
+/// Bytes that are compared and copied at a time.
 const PIECE: u64 = 1 << 20;
 
 /// The copies of an open pool.
 #[derive(Debug)]
 pub struct Mirrored {
     places: Mutex<[Place; 2]>,
-    /// What was done at the start, and what is missing: for the operator.
+    /// What was done at the start, and what is missing: messages for the operator.
     pub notes: Vec<String>,
 }
 
@@ -65,12 +65,12 @@ impl Mirrored {
         self.places().each_ref().map(|place| place.path.clone())
     }
 
-    /// The descriptor that holds a copy's lock, once more.
+    /// Another descriptor for the one that holds a copy's lock.
     pub(super) fn held(&self, copy: usize) -> io::Result<Option<File>> {
         self.places()[copy].lock.as_ref().map(File::try_clone).transpose()
     }
 
-    /// Another place from now on.
+    /// From now on the copy is at another place.
     pub(super) fn put(&self, copy: usize, path: PathBuf, lock: File) {
         self.places()[copy] = Place { path, lock: Some(lock) };
     }
@@ -80,7 +80,7 @@ impl Mirrored {
     }
 }
 
-/// What two copies that are looked at come to.
+/// The verdict on two copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Both are read, and the one that holds more is believed.
@@ -89,17 +89,17 @@ pub enum Verdict {
     This,
     /// The other one is believed.
     Other,
-    /// There is but this one, and it is whole.
+    /// Only this one exists, and it is whole.
     Alone,
     /// The other one is gone, and may hold more.
     Missing,
-    /// None is whole.
+    /// Neither is whole.
     Unfinished,
     /// Both went on alone.
     Split,
 }
 
-/// Decides by what the copies say of themselves; see the table above.
+/// Decides by what the copies' anchors say; see the table above.
 pub fn decide(this: Mirror, other: Option<Mirror>) -> Verdict {
     use MirrorState::{Alone, Both, Unfinished};
     let Some(other) = other else {
@@ -133,7 +133,7 @@ impl Copy {
         Self::of(open_locked(path)?, path)
     }
 
-    /// The one in an open file.
+    /// The copy in an open file.
     pub fn of(file: File, path: &Path) -> Result<Self, PoolError> {
         let anchor =
             open::anchor_of(&file).map_err(|error| PoolError::Journal { path: path.into(), error })?;
@@ -148,7 +148,7 @@ impl Copy {
         open::read_only(&self.file).map_err(|error| PoolError::Journal { path: self.path.clone(), error })
     }
 
-    /// True if this is where it lies.
+    /// True if the copy lies at this path.
     pub fn is_at(&self, path: &Path) -> bool {
         is_at(&self.file, path)
     }
@@ -165,7 +165,7 @@ impl Copy {
         Ok(())
     }
 
-    /// From now on, and until it is made equal to the other one, it is not believed.
+    /// From now on it is not believed, until it is made equal to the other one.
     fn say_unfinished(&mut self) -> Result<(), PoolError> {
         let (like, sequence) = (self.anchor, self.anchor.sequence + 2);
         let said = Mirror { state: MirrorState::Unfinished, ..self.said() };
@@ -192,7 +192,7 @@ pub(super) struct Pair {
     pub other: Result<Copy, PoolError>,
     /// Where the other one is, or was.
     pub place: PathBuf,
-    /// The path by which it was opened, if that leads to a copy whose place another one has.
+    /// The path by which it was opened, if that leads to a copy that another one has replaced.
     former: Option<PathBuf>,
 }
 
@@ -215,11 +215,11 @@ impl Pair {
         }
     }
 
-    /// The path that the other copy has for this one, if it is another one's.
+    /// The path that the other copy names as its partner, if it is not this one.
     fn third(&self) -> Option<PathBuf> {
         let other = self.other.as_ref().ok()?;
         let place = label::read(&other.file, self.this.anchor.size).ok()?;
-        // This one may have been moved. If not, the other one would not say "both" without it.
+        // This one may have been moved. If it was not, the other one would not say "both" without it.
         let is_moved =
             !place.exists() && (other.said().state != MirrorState::Both || agreed(&self.this, other));
         (!is_moved && !self.this.is_at(&place)).then_some(place)
@@ -233,7 +233,7 @@ impl Pair {
         Ok(Self { this, other, place, former: None })
     }
 
-    /// The pair that the other copy belongs to: another one has this one's place there.
+    /// The pair that the other copy belongs to: there, another copy has this one's place.
     fn of_the_other_one(self, place: PathBuf) -> Result<Self, PoolError> {
         let Self { this: former, other, .. } = self;
         let mut pair = Self::at(other?, place)?;
@@ -241,7 +241,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// The copies of the pool that this makes.
+    /// The copies of the pool that this pair makes up.
     pub fn mirrored(self, mut notes: Vec<String>) -> Mirrored {
         let copy = self.this.said().copy;
         notes.extend(self.former.map(|former| {
@@ -258,7 +258,8 @@ impl Pair {
         Mirrored { places: Mutex::new(places), notes }
     }
 
-    /// The anchor of a copy that is written now: the log is in use in this boot, and its desk says which these are.
+    /// The anchor of a copy that is written now: the log is in use in this boot, and its desk names the copies that are
+    /// written.
     ///
     /// # Errors
     /// If one of them is not there.
@@ -275,17 +276,17 @@ impl Pair {
         }
     }
 
-    /// The devices of the first and the second copy, this one's open already. In the place of one that is gone lies this
-    /// one, which is not written by that number.
+    /// The devices of the first and the second copy; this copy's is open already. If one copy is gone, this copy's
+    /// descriptor stands in its place, and nothing is written through that number.
     pub fn devices(&self, this: OwnedFd) -> io::Result<[OwnedFd; 2]> {
         let other = if self.other.is_ok() { device_of::device(&self.place)?.0 } else { this.try_clone()? };
         Ok(if self.this.said().copy == 0 { [this, other] } else { [other, this] })
     }
 
-    /// Makes this copy one to go on with, and the other one equal to it, if it is there. Says what was done.
+    /// Makes this copy fit to go on with, and the other one equal to it, if that is there. Returns what was done.
     ///
     /// # Errors
-    /// [`PoolError`]: this one cannot be believed, or not be made equal.
+    /// [`PoolError`]: this copy cannot be believed, or it cannot be made equal.
     pub fn settle(&mut self) -> Result<Vec<String>, PoolError> {
         let other = self.other.as_mut().map_err(|error| error.to_string());
         let verdict = decide(self.this.said(), other.as_ref().ok().map(|other| other.said()));
@@ -309,7 +310,7 @@ impl Pair {
             _ => Err(PoolError::MirrorUnfinished { path, other: place }),
         }
         .and_then(|notes| {
-            // Whoever opened it by this path goes on with this copy.
+            // A process that opened the log by this path goes on with this copy.
             let is_left_behind = self.this.said().state == MirrorState::Unfinished;
             let (path, other) = (self.this.path.clone(), self.place.clone());
             let why = notes.join("; ");
@@ -356,13 +357,13 @@ fn more(this: &Copy, other: &Copy) -> Result<bool, PoolError> {
     }
 }
 
-/// True if both say "both", and mean the same.
+/// True if both say "both", under the same epoch.
 fn agreed(this: &Copy, other: &Copy) -> bool {
     let (this, other) = (this.said(), other.said());
     (this.state, other.state) == (MirrorState::Both, MirrorState::Both) && this.epoch == other.epoch
 }
 
-/// Makes the second one equal to the first. If it fails the first one goes on alone.
+/// Makes the second one equal to the first. If that fails, the first one goes on alone.
 fn equal(believed: &mut Copy, other: &mut Copy) -> Result<Vec<String>, PoolError> {
     let start = |anchor: &Anchor| (anchor.sequence, anchor.tail, anchor.before);
     if start(&believed.anchor) == start(&other.anchor)
@@ -387,7 +388,7 @@ fn equal(believed: &mut Copy, other: &mut Copy) -> Result<Vec<String>, PoolError
     }
 }
 
-/// Which copy an error is of.
+/// The copy that an error belongs to.
 enum Side {
     Believed(PoolError),
     Other(PoolError),
@@ -400,7 +401,7 @@ fn rebuild(believed: &mut Copy, other: &mut Copy) -> Result<u64, Side> {
     Ok(bytes)
 }
 
-/// Makes the rings equal. Returns the bytes that were not.
+/// Makes the rings equal. Returns the number of bytes that were not.
 fn copy(believed: &Copy, other: &Copy) -> Result<u64, Side> {
     let mut bytes = 0;
     pieces(believed, other, |at, from, to| {
@@ -426,14 +427,14 @@ fn differs(believed: &Copy, other: &Copy) -> Result<bool, PoolError> {
     }
 }
 
-/// Piece by piece of both rings, until `each` says that it is enough. What cannot be read of the second one is `None`.
+/// Reads both rings piece by piece, until `each` stops it. An unreadable piece of the second one is `None`.
 fn pieces(
     believed: &Copy,
     other: &Copy,
     mut each: impl FnMut(u64, &[u8], Option<&[u8]>) -> Result<bool, PoolError>,
 ) -> Result<(), Side> {
     for file in [&believed.file, &other.file] {
-        // What the device has, not what was read of it before.
+        // Reads from the device, not from what was cached of it before.
         let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
     }
     let (mut from, mut to) = (vec![0; PIECE as usize], vec![0; PIECE as usize]);
@@ -450,8 +451,8 @@ fn pieces(
     Ok(())
 }
 
-/// Both say that what is acknowledged from now on is on both: first the one that is believed, which the other one would
-/// have to be behind otherwise.
+/// Both say that from now on what is acknowledged is on both. The believed one says so first: otherwise the other one
+/// could be ahead of it.
 fn agree(believed: &mut Copy, other: &mut Copy) -> Result<(), Side> {
     let (like, was) = (believed.anchor, believed.said());
     let epoch = match was.state {
@@ -464,11 +465,11 @@ fn agree(believed: &mut Copy, other: &mut Copy) -> Result<(), Side> {
     other.say(&like, sequence, said(copy)).map_err(Side::Other)
 }
 
-/// Gives a log that nobody uses a second copy at `place`: a new file, or a device that holds nothing. With `force` what
-/// a device holds is overwritten.
+/// Gives a log that nobody uses a second copy at `place`: a new file, or an empty device. With `force` a device's
+/// content is overwritten.
 ///
 /// # Errors
-/// [`PoolError`]. The log stays what it was, unless the copy was whole.
+/// [`PoolError`]. The log stays as it was, unless the copy was complete.
 pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
     let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
     let mut this = Copy::open(path)?;
@@ -482,7 +483,7 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
     make_room(&this, size)?;
     let file = match is_device(place) {
         true => device(&this, place, size, force)?,
-        // Not as if the log itself were there.
+        // Keeps the error from sounding as if the log itself were there.
         false => make::room(place, size).map_err(|error| match error {
             PoolError::Exists(_) => no("it exists already"),
             error => error,
@@ -493,7 +494,7 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
         Ok(_) => Ok(()),
         Err(Side::Believed(error)) => Err(error),
         Err(Side::Other(error)) => {
-            // It may say already that it has a mirror.
+            // The log may say already that it has a mirror.
             if this.anchor.mirror().is_some_and(|said| said.state == MirrorState::Both) {
                 this.say_alone()?;
             }
@@ -502,15 +503,15 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
     }
 }
 
-/// What is to be the other copy says that it is unfinished, whatever it said before; then each is told the other one's
-/// path. `said` is what this one says of itself.
+/// The future other copy says that it is unfinished, whatever it said before; then each label gets the path of the
+/// other one. `said` is what this copy says of itself.
 pub(super) fn introduce(this: &Copy, said: Mirror, file: File, place: &Path) -> Result<Copy, PoolError> {
     let block = probe_block(&file).map_err(failing(place, "probing"))?.block();
     if block > this.anchor.block {
         let why = "its sectors are larger than the log's blocks".into();
         return Err(PoolError::Mirror { path: place.into(), why });
     }
-    // Not resolved: a name that stays leads to one that may be another one after a restart.
+    // The path is not resolved: a stable name may lead to another device after a restart.
     let name = |path: &Path| std::path::absolute(path).map_err(failing(path, "naming"));
     let (here, there) = (name(&this.path)?, name(place)?);
     let unfinished = Mirror { copy: 1 - said.copy, state: MirrorState::Unfinished, epoch: said.epoch };
@@ -521,7 +522,7 @@ pub(super) fn introduce(this: &Copy, said: Mirror, file: File, place: &Path) -> 
     Ok(other)
 }
 
-/// A file grows by what the label needs; a device must have it.
+/// A file grows by the size of the label; a device must have room for it.
 fn make_room(this: &Copy, size: u64) -> Result<(), PoolError> {
     let failed = || failing(&this.path, "making room in");
     let is_device = this.file.metadata().map_err(failed())?.file_type().is_block_device();
@@ -544,8 +545,8 @@ fn device(this: &Copy, place: &Path, size: u64, force: bool) -> Result<File, Poo
     make::empty_device(place, size, force)
 }
 
-/// Has a log that nobody uses go on without its other copy, which is lost for good. Whatever that one alone held is given
-/// up.
+/// Has a log that nobody uses go on without its other copy, which is lost for good. Records that only the other copy
+/// held are given up.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -574,6 +575,7 @@ mod tests {
     }
 
     /// Every row of the table, from either side.
+    // Holds: R16
     #[test]
     fn every_row_is_decided_as_the_table_says() {
         let rows = [

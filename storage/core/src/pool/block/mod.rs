@@ -1,8 +1,8 @@
 //! A pool on a block device: a journal there, an image of the pool in memory.
 //!
-//! Input: the journal's path. Output: a pool like any other, whose changes the journal makes durable. The image lies
-//! in a memory file system under the pool's UUID. In the boot that used it, it is newer than the journal (nobody has to
-//! sync for a process to read what another one wrote), so it is taken as it is; else it is made from the journal.
+//! Input: the journal's path. Output: a pool like any other, whose changes the journal makes durable. The image lies in
+//! a memory file system under the pool's UUID. In the boot that used it, the image is newer than the journal (a process
+//! can read what another one wrote without any sync), so it is taken as it is; otherwise it is made from the journal.
 
 pub(in crate::pool) mod device;
 pub(in crate::pool) mod image;
@@ -40,7 +40,7 @@ pub use make::{create, create_file};
 use mirror::Pair;
 pub use replace::Replacement;
 
-/// Bytes of memory that an image of this size takes. `None`: there is no such pool.
+/// Bytes of memory that an image of this size takes. `None`: no pool has that size.
 pub fn memory_for(image: u64) -> Option<u64> {
     Layout::for_size(image).map(|layout| journal_open::memory_bytes(image, layout))
 }
@@ -54,7 +54,7 @@ pub fn open(path: &Path) -> Result<Pool, PoolError> {
     open_in(path, Path::new(MEMORY))
 }
 
-/// [`open`], whatever it lies on. `memory` is where its image lies or is to be made.
+/// [`open`], whatever the journal lies on. `memory` is where its image is or will be made.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -64,7 +64,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     let mut pair = Pair::of(&file, path, source.anchor)?;
     let (mut notes, mut at) = (Vec::new(), path.to_owned());
     if let Some(pair) = &mut pair {
-        // It may be another one than what lies at this path.
+        // It may be another copy than the one at this path.
         (file, at) = (pair.this.file.try_clone().map_err(failing(path, "opening"))?, pair.this.path.clone());
         source = Source::of(&file, &at)?;
         match source.copies_in_use(memory)? {
@@ -111,8 +111,8 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     })
 }
 
-/// Opens the pool of a journal for looking at it, in use or not: its image of this boot, else what the journal holds,
-/// read into memory of one's own.
+/// Opens the pool of a journal read-only, in use or not: its image of this boot, otherwise the journal's content, read
+/// into private memory.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -140,10 +140,10 @@ fn superblock(region: &Region, path: &Path) -> Result<Superblock, PoolError> {
     Superblock::read(region).map_err(|error| PoolError::Superblock { path: path.into(), error })
 }
 
-/// Reads a journal from its device as a recovery would, and forgets it. `None` if this is none.
+/// Reads a journal from its device as a recovery would, and drops the result. `None` if this is not a journal.
 ///
 /// # Errors
-/// [`PoolError`]: what is damaged.
+/// [`PoolError`]: the damage.
 pub fn check(path: &Path) -> Result<Option<Recovered>, PoolError> {
     if !is_journal(path)? {
         return Ok(None);
@@ -153,7 +153,7 @@ pub fn check(path: &Path) -> Result<Option<Recovered>, PoolError> {
     loop {
         match journal_open::read_only(&file) {
             Ok(found) => return Ok(Some(found)),
-            // Somebody may write to it meanwhile: what is missing the same way twice is missing.
+            // Somebody may be writing to it meanwhile: only what is missing in the same way twice is missing.
             Err(JournalError::Lost { last, missing }) if before != Some((last, missing)) => {
                 before = Some((last, missing));
             }
@@ -162,7 +162,7 @@ pub fn check(path: &Path) -> Result<Option<Recovered>, PoolError> {
     }
 }
 
-/// The sizes of a journal's pool. `None` if this is none.
+/// The sizes of a journal's pool. `None` if this is not a journal.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -175,7 +175,7 @@ pub fn sizes(path: &Path) -> Result<Option<Sizes>, PoolError> {
     Ok(Some(Sizes { image: anchor.image, journal: anchor.size }))
 }
 
-/// What it lies on, in words.
+/// A description, in words, of what it lies on.
 ///
 /// # Errors
 /// [`PoolError`] if it cannot be opened.
@@ -191,8 +191,8 @@ fn because(file: &File, direct: bool) -> String {
     probed.unwrap_or_else(|e| format!("the device cannot be asked: {e}")) + how
 }
 
-/// Gives a log that nobody uses, and that was closed, a second copy at `place`: a new file, or a device that holds
-/// nothing; with `force` what a device holds is overwritten. `memory` is where images lie.
+/// Gives a log that nobody uses, and that was closed, a second copy at `place`: a new file, or an empty device; with
+/// `force` a device's content is overwritten. `memory` is where images lie.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -202,8 +202,8 @@ pub fn join_mirror(path: &Path, place: &Path, force: bool, memory: &Path) -> Res
     mirror::join(path, place, force)
 }
 
-/// Has a log that nobody uses, and that was closed, go on without its other copy, which is lost for good. What that one
-/// alone held is given up. `memory` is where images lie.
+/// Has a log that nobody uses, and that was closed, go on without its other copy, which is lost for good. Records that
+/// only the other copy held are given up. `memory` is where images lie.
 ///
 /// # Errors
 /// [`PoolError`].
@@ -239,13 +239,13 @@ fn check_closed(path: &Path, memory: &Path) -> Result<(), PoolError> {
     Err(PoolError::Mirror { path: path.into(), why })
 }
 
-/// The image of a pool.
+/// The path of a pool's image.
 pub fn image_path(memory: &Path, uuid: [u8; 16]) -> PathBuf {
     image::path_of(memory, uuid)
 }
 
 impl Pool {
-    /// The pool's bytes once more, for an engine.
+    /// Another mapping of the pool's bytes, for an engine.
     ///
     /// # Errors
     /// [`PoolError`].
@@ -257,9 +257,9 @@ impl Pool {
         Ok(Store::journaled(region, Journal::new(way, journal.desk_at())))
     }
 
-    /// Gives up the image of a pool that was closed: whoever still has it mapped can never write the journal again,
-    /// and the next daemon makes one from the journal. The caller made sure that nobody needs it. `is_closed`: nothing is
-    /// registered, so that nothing is live; the journal says so then.
+    /// Gives up the image of a pool that was closed: a process that still has it mapped can never write the journal
+    /// again, and the next daemon makes a new image from the journal. The caller made sure that nobody needs it.
+    /// `is_closed`: nothing is registered, so nothing is live, and the journal is marked as closed.
     ///
     /// # Errors
     /// If it cannot be removed; it is given up all the same.

@@ -1,9 +1,9 @@
-//! What takes the place of a copy that was lost, while the log is in use: found fit, and made known to both copies.
+//! Replacing a lost copy while the log is in use: the new copy is checked, and made known to both copies.
 //!
 //! | cut | what a start finds |
 //! |---|---|
-//! | before the copy that is left names it | what it found before |
-//! | before the rebuild begins, or before it ends | the copy that is left is alone, the one that it names unfinished |
+//! | before the remaining copy names it | what it found before |
+//! | before the rebuild begins, or before it ends | the remaining copy alone, the one that it names unfinished |
 //!
 //! Not handled here: the rebuild itself (`journal::rebuild`).
 
@@ -25,16 +25,16 @@ use super::{label, make};
 pub struct Replacement {
     /// The devices of the first and the second copy from now on.
     pub devices: [OwnedFd; 2],
-    /// Reads the copy that is left.
+    /// Reads the remaining copy.
     pub source: File,
 }
 
 impl Pool {
-    /// Gives the place of the copy that was lost to what is at `place`: a new file, a device that holds nothing, or
-    /// that copy itself, which is well again. With `force` what a device holds is overwritten.
+    /// Gives the place of the lost copy to what is at `place`: a new file, an empty device, or the lost copy itself, if
+    /// it works again. With `force` a device's content is overwritten.
     ///
     /// # Errors
-    /// [`PoolError`]: no copy was lost, or it cannot be its place. The log goes on as before.
+    /// [`PoolError`]: no copy was lost, or this cannot take its place. The log goes on as before.
     pub fn replace_copy(&self, place: &Path, force: bool) -> Result<Replacement, PoolError> {
         let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
         let (Some(mirror), Some(journal)) = (&self.mirror, self.region.journal()) else {
@@ -63,7 +63,7 @@ impl Pool {
     }
 }
 
-/// Another description of what is open, for reading and writing through the page cache.
+/// Another open file description of the same file, for reading and writing through the page cache.
 fn again(fd: BorrowedFd<'_>) -> io::Result<File> {
     File::options().read(true).write(true).open(by_number(&fd))
 }
@@ -72,7 +72,7 @@ fn by_number(fd: &impl AsRawFd) -> PathBuf {
     format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
 }
 
-/// What is there, locked, or a new file. `held` are former copies, which are locked already.
+/// The file or device at that place, locked, or a new file. `held` are former copies, which are locked already.
 fn candidate(
     this: &Copy,
     mut held: impl Iterator<Item = File>,
@@ -88,7 +88,7 @@ fn candidate(
     if !place.exists() {
         return make::room(place, size);
     }
-    // Before it is locked: it may be somebody else's.
+    // This check comes before the lock: it may be somebody else's file.
     if !is_device && !is_journal(place)? {
         return Err(no("it exists already"));
     }

@@ -1,4 +1,4 @@
-//! Directories between which files moved or got names: what is done in one depends on the others.
+//! Directories between which files moved or got names: what happens in one depends on the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,7 +13,7 @@ use crate::recover::scan::are_names;
 use crate::recover::target::{Here, Locate, Look, NameSpace, Unwritable};
 use crate::table::FileEntry;
 
-/// The live changes of a group, before any directory was looked for.
+/// The live changes of a group, before the directories are looked up.
 #[derive(Default)]
 pub(super) struct Changes {
     directories: BTreeSet<u32>,
@@ -36,7 +36,7 @@ pub(super) struct Space<N> {
 }
 
 impl Changes {
-    /// All live changes of names, those together whose directories have to do with each other.
+    /// All live changes of names, grouped by directories that depend on each other.
     pub(super) fn grouped<L>(ground: &Ground<'_, L>) -> Result<Vec<Self>, RecoverError> {
         let Ground { pool, scan, files, .. } = *ground;
         let mut together = Together::default();
@@ -59,13 +59,13 @@ impl Changes {
         Ok(groups.into_values().collect())
     }
 
-    /// How many records they are.
+    /// How many records there are.
     pub(super) fn records(&self) -> u64 {
         self.changes.len() as u64
     }
 }
 
-/// Directories that have to do with each other: each leads to another one, at last to the first of its group.
+/// Directories that depend on each other: each leads to another one, and finally to the first of its group.
 #[derive(Default)]
 struct Together(BTreeMap<u32, u32>);
 
@@ -89,8 +89,8 @@ impl Together {
 }
 
 impl<N: NameSpace> Group<N> {
-    /// Finds the directories and decides; without a replay nothing is to be done. The inner error: for which directory it
-    /// cannot be.
+    /// Looks the directories up and decides; without a replay there is nothing to do. The inner error: for which
+    /// directory this is impossible.
     pub(super) fn of<L: Locate<Names = N>>(
         ground: &Ground<'_, L>,
         changes: Changes,
@@ -127,7 +127,7 @@ impl<N: NameSpace> Group<N> {
         Ok(Ok(group))
     }
 
-    /// Where a file will be that is made again, or was by a run that was cut.
+    /// Where a file will be that is made again, or was made again by a run that was cut.
     pub(super) fn makes_again(&self, file: &Handle) -> Option<At> {
         let at = self.history.names.iter().find(|(_, is)| is.now == Some(*file)).map(|(at, _)| at)?;
         let is_made = |step: &Step| matches!(step, Step::Make { file: made, .. } if made == file);
@@ -165,8 +165,8 @@ impl<N: NameSpace> Look for Group<N> {
     }
 }
 
-/// True if the names of another directory may lack a change of this number: the directory is the same one still, and has not
-/// been synced since.
+/// True if the names of another directory may lack the change with this LSN: it is still the same directory, and has
+/// not been synced since.
 fn is_behind(files: &BTreeMap<u32, FileEntry>, other: Elsewhere, lsn: u64) -> bool {
     let entry = files.get(&other.slot).filter(|entry| entry.generation == other.generation);
     entry.is_some_and(|entry| lsn > entry.watermark)

@@ -1,4 +1,4 @@
-//! What the log says of names: of one directory, or of some between which files moved.
+//! What the log says about names: of one directory, or of several between which files moved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::recover::target::{At, Here};
 pub(super) struct History {
     pub names: BTreeMap<At, Name>,
     pub files: BTreeMap<Handle, File>,
-    /// Files that lost a name for which they got no other one since.
+    /// Files that lost a name and have not got another one since.
     gone: BTreeSet<Handle>,
 }
 
@@ -19,23 +19,23 @@ pub(super) struct History {
 pub(super) struct Name {
     /// Every file that it led to, as far as the log goes back.
     pub known: BTreeSet<Handle>,
-    /// What it leads to in the end.
+    /// The file that it leads to in the end.
     pub now: Option<Handle>,
 }
 
 /// One file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
-    /// It was made, and the disk may never have had it: with what.
+    /// It was made, with these attributes, and the disk may never have had it.
     pub made: Option<Attributes>,
-    /// The newest record in each directory that has all of it, unless that does not count any more.
+    /// For each directory, the newest record with the whole content, unless that record no longer counts.
     contents: BTreeMap<u32, u64>,
-    /// Names that it had when it got another one. The log may know nothing else of them.
+    /// Names that it had when it got another one. The log may know nothing else of these names.
     pub seen: BTreeSet<At>,
 }
 
 impl File {
-    /// The newest record that has all of it.
+    /// The newest record with the whole content.
     pub(super) fn content(&self) -> Option<u64> {
         self.contents.values().max().copied()
     }
@@ -47,7 +47,8 @@ impl File {
 }
 
 impl History {
-    /// The next change in this directory. `is_behind`: the names of another directory may lack a change of this number.
+    /// Adds the next change in this directory. `is_behind`: whether the names of another directory may lack the change
+    /// with this LSN.
     pub(super) fn add(
         &mut self,
         directory: u32,
@@ -99,14 +100,14 @@ impl History {
             NameChange::Settled { file, .. } => {
                 let known = self.file(file);
                 known.contents.remove(&directory);
-                // The disk has it, or others do.
+                // The disk has it, or other records do.
                 known.made = known.made.filter(|_| !known.contents.is_empty());
             }
             NameChange::Is { name, file } => self.leads(at(name), file),
         }
     }
 
-    /// The names at which files are whose content the disk may lack.
+    /// The names of files whose content the disk may lack.
     pub(super) fn contents(&self) -> impl Iterator<Item = &At> {
         self.names.iter().filter_map(|(name, is)| {
             let file = self.files.get(&is.now?)?;
@@ -114,22 +115,23 @@ impl History {
         })
     }
 
-    /// Which file it is for this log: the one that it stands for, or, if the log has never heard of that one, itself.
+    /// The file's identity for this log: the file that it stands for, or the file itself if the log has never heard of
+    /// that one.
     pub(super) fn identity(&self, here: Here) -> Handle {
         here.stands_for.filter(|file| self.knows(file)).unwrap_or(here.itself)
     }
 
-    /// True for a file that any change is about.
+    /// True for a file that occurs in any change.
     fn knows(&self, file: &Handle) -> bool {
         self.files.contains_key(file) || self.names.values().any(|name| name.known.contains(file))
     }
 
-    /// True for a file that was removed: it lost a name, and none leads to it.
+    /// True for a file that was removed: it lost a name, and no name leads to it.
     pub(super) fn is_gone(&self, file: &Handle) -> bool {
         self.gone.contains(file) && !self.wanted().any(|wanted| wanted == *file)
     }
 
-    /// The files that a name leads to in the end.
+    /// The files that names lead to in the end.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Handle> {
         self.names.values().filter_map(|is| is.now)
     }

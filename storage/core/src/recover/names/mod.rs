@@ -1,4 +1,4 @@
-//! Names: directories with live records are made what the log says, before any content is replayed.
+//! Names: directories with live records are brought to the state in the log, before any content is replayed.
 //!
 //! ```text
 //! group     directories between which files moved, and their live changes, in order   reads only
@@ -6,10 +6,10 @@
 //! apply     files made, filled, put at their names    may be cut anywhere: a second run finds what the first one did
 //! ```
 //!
-//! The file system keeps a prefix of the changes of names (ext4 with a journal, XFS; elsewhere none is logged), and the log
-//! at least that prefix. So it is enough to know what each name leads to in the end, and what it led to before: whatever
-//! prefix is there, each name is where one of these changes left it. Files are told apart by their handles, never by their
-//! names. [`plan`] is the decision table.
+//! The file system keeps a prefix of the changes of names (ext4 with a journal, XFS; on other file systems none are
+//! logged), and the log has at least that prefix. So it is enough to know where each name leads in the end, and where
+//! it led before: whatever prefix is there, each name is where one of these changes left it. Files are told apart by
+//! their handles, never by their names. [`plan`] is the decision table.
 
 mod group;
 mod history;
@@ -32,24 +32,24 @@ use group::{Changes, Group};
 use plan::Step;
 pub use real::RealDirectory;
 
-/// What is known of a file by its directory's records.
+/// What a directory's records tell about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// Nothing that would not show on the disk.
     Not,
     /// It was removed.
     Gone,
-    /// The disk does not have it, and it is made again, with this name in the end.
+    /// The disk does not have the file. It is made again, with this name in the end.
     Again(At),
 }
 
-/// Directories whose names are known to be replayable.
+/// Directories whose names can be replayed for certain.
 pub(super) struct Names<N> {
     groups: Vec<Group<N>>,
 }
 
 impl<N: NameSpace> Names<N> {
-    /// Reads all changes and decides. What cannot be decided is in `unresolved`.
+    /// Reads all changes and decides. Undecidable cases are in `unresolved`.
     pub(super) fn of<L: Locate<Names = N>>(
         ground: &Ground<'_, L>,
         report: &mut Report,
@@ -73,7 +73,7 @@ impl<N: NameSpace> Names<N> {
         Ok(Self { groups })
     }
 
-    /// What the log of its directory says of a file.
+    /// What the log of a file's directory tells about the file.
     pub(super) fn knows(&self, file: &Handle) -> Known {
         for group in &self.groups {
             if group.history.is_gone(file) {
@@ -96,7 +96,7 @@ impl<N: NameSpace> Names<N> {
         self.groups.is_empty()
     }
 
-    /// Makes every directory what the log says.
+    /// Brings every directory to the state in the log.
     pub(super) fn replay(&self, pool: &Pool, scan: &Scan, report: &mut Report) -> Result<(), RecoverError> {
         for group in &self.groups {
             for step in &group.plan.steps {
@@ -109,14 +109,15 @@ impl<N: NameSpace> Names<N> {
         Ok(())
     }
 
-    /// Makes all of it durable, replayed or not.
+    /// Makes all directories durable, replayed or not.
     pub(super) fn sync(&self, replayed: bool) -> Result<(), RecoverError> {
         for group in &self.groups {
             for at in group.history.contents().filter(|_| !replayed) {
                 let synced = group.names(at.directory).and_then(|names| names.sync_file(&at.name));
                 synced.map_err(|error| group.failed(at.directory, "syncing", error))?;
             }
-            // What the names lead to is durable before the places are cleared: a file may be nowhere else.
+            // The files that the names lead to must be durable before the places are cleared: a file may exist nowhere
+            // else.
             let wanted: Vec<Handle> = group.history.wanted().collect();
             let each = |act: &dyn Fn(&N) -> io::Result<()>| {
                 group.spaces.iter().try_for_each(|(slot, space)| {

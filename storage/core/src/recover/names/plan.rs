@@ -1,14 +1,14 @@
-//! What is to be done about names: a decision table, for directories between which files moved together.
+//! The plan for names: a decision table, for directories between which files moved together.
 //!
 //! A file that a name leads to in the end:
 //!
 //! | row | the disk has it at one of its names, in whichever directory | the log can make it | decision |
 //! |---|---|---|---|
-//! | N1 | yes | – | it stays the file it is; what the log has of it is written |
+//! | N1 | yes | – | it stays the same file; the content in the log is written |
 //! | N2 | no | yes | it never reached the disk: it is made again |
-//! | N3 | no | no, or it is in the directory by a name that the log does not know | somebody else removed or moved it: refused |
+//! | N3 | no | no, or it is in the directory under a name that the log does not know | somebody else removed or moved it: refused |
 //!
-//! A file that no name leads to in the end is not made, whatever the log has of it (N4).
+//! A file that no name leads to in the end is not made, whatever the log holds of it (N4).
 //!
 //! A name:
 //!
@@ -18,7 +18,7 @@
 //! | N6 | a file | nothing, or a file that it led to before | it leads to the file |
 //! | N7 | a file | a file that it never led to | somebody else made it: refused |
 //! | N8 | nothing | a file that it led to before | it is removed |
-//! | N9 | nothing | nothing, or a file that it never led to | nothing: that one is not the log's |
+//! | N9 | nothing | nothing, or a file that it never led to | nothing: that file does not belong to the log |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,29 +27,30 @@ use crate::recover::target::{At, Look};
 
 use super::history::History;
 
-/// What is to be done, in order: files are made, kept and filled, then names are put, then names are removed.
+/// The steps in order: files are made, kept and filled, then names are put, then names are removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub steps: Vec<Step>,
 }
 
-/// One step. A file that is made or kept is at a place of its own, in one of the directories, until all is done.
+/// One step. A file that is made or kept stays at a place of its own, in one of the directories, until everything is
+/// done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A file is made again.
     Make { file: Handle, place: u32, attributes: Attributes },
-    /// It is at this name, which may lead elsewhere soon.
+    /// The file is kept, which is at this name now; the name may lead elsewhere soon.
     Keep { file: Handle, place: u32, at: At },
-    /// It gets the content that the record has. It is at a name, or made, or kept.
+    /// The file gets the content of the record. It is at a name, or was made or kept before.
     Fill { file: Handle, place: u32, at: Option<At>, lsn: u64 },
-    /// A name leads to it, which was made or kept.
+    /// A name leads to the file, which was made or kept before.
     Put { file: Handle, place: u32, to: At },
-    /// A name goes.
+    /// A name is removed.
     Remove { at: At },
 }
 
 impl Step {
-    /// The directory in which something is done.
+    /// The directory in which the step takes place.
     pub(super) fn place(&self) -> u32 {
         match self {
             Self::Make { place, .. } | Self::Keep { place, .. } | Self::Fill { place, .. } => *place,
@@ -67,14 +68,14 @@ pub enum Conflict {
     Moved(At, Vec<u8>),
     /// N7.
     Strange(At),
-    /// The file that would be made again was another user's than the directory's.
+    /// The file that would be made again belonged to another user than the directory does.
     Owner(At, u32, u32),
-    /// It could not be found out what is there.
+    /// What is there could not be found out.
     Unseen(At, String),
 }
 
 impl Conflict {
-    /// The name that it is about.
+    /// The name at issue.
     pub(super) fn at(&self) -> &At {
         let (Self::Absent(at)
         | Self::Moved(at, _)
@@ -111,7 +112,7 @@ impl Plan {
             history.names.keys().map(|at| Ok((at, found(at)?))).collect::<Result<_, _>>()?;
         let wanted: BTreeMap<Handle, &At> =
             history.names.iter().filter_map(|(at, is)| Some((is.now?, at))).collect();
-        // The same one in every run.
+        // The same place in every run.
         let place = |file: Handle| wanted[&file].directory;
         let (mut plan, mut puts, mut removed) = (Self::default(), Vec::new(), Vec::new());
         let mut moves = BTreeSet::new();

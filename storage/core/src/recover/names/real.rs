@@ -21,8 +21,9 @@ use crate::recover::since_boot;
 use crate::recover::target::{Here, NameSpace};
 use crate::stand_in::TEMPORARY;
 
-/// The extended attribute of a file that was made again: the pool, and the handle of the file that it stands for. It is taken
-/// away when the log is closed. One that a crash leaves, or brings back, says nothing: later logs do not know that handle.
+/// The extended attribute of a file that was made again: the pool, and the handle of the file that it stands for. It is
+/// removed when the log is closed. If a crash leaves it or brings it back, it means nothing: later logs do not know
+/// that handle.
 const STANDS_FOR: &str = "user.seawall.stands_for";
 
 /// A directory that was found.
@@ -30,17 +31,17 @@ pub struct RealDirectory {
     directory: File,
     path: PathBuf,
     pool: u128,
-    /// The machine went down since the log was written, so nobody may have written its files since.
+    /// The machine went down since the log was written, so nobody may have written the files since.
     power_lost: bool,
-    /// What was in it before anything was replayed, once that was asked for.
+    /// Its entries before anything was replayed, once somebody asked for them.
     entries: OnceCell<BTreeMap<Handle, Vec<u8>>>,
 }
 
-/// How a file is looked at: nothing is opened that would wait, or be followed.
+/// How a file is opened for inspection: without waiting, and without following a link.
 const LOOKING: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl RealDirectory {
-    /// This directory, which is at `path`, for the log of this pool.
+    /// The directory at `path`, for the log of this pool.
     pub(in crate::recover) fn new(directory: File, path: PathBuf, pool: u128, power_lost: bool) -> Self {
         Self { directory, path, pool, power_lost, entries: OnceCell::new() }
     }
@@ -78,7 +79,7 @@ impl RealDirectory {
         [&self.pool.to_le_bytes()[..], &kind, file.bytes()].concat()
     }
 
-    /// What the file at a name stands for, if it was made again.
+    /// The file that this one stands for, if it was made again.
     fn stands_for(&self, file: &File) -> Option<Handle> {
         let mut room = [0; 128];
         let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
@@ -95,7 +96,7 @@ impl RealDirectory {
 
     fn make_directory(&self, place: &Path) -> io::Result<OwnedFd> {
         match rustix::fs::mkdirat(&self.directory, place, Mode::RWXU) {
-            // One that a run made which was cut.
+            // A run that was cut made it.
             Err(Errno::EXIST) => {}
             done => done?,
         }
@@ -127,14 +128,14 @@ fn give(file: impl AsFd, attributes: &Attributes) -> io::Result<()> {
     Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?)
 }
 
-/// Where a file is while names change.
+/// Where a file is kept while names change.
 fn place(file: &Handle) -> PathBuf {
     let mut name: String = file.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     name.push_str(&String::from_utf8_lossy(TEMPORARY));
     name.into()
 }
 
-/// On its way from there to a name.
+/// Its name on the way from there to its final name.
 fn on_its_way(file: &Handle) -> PathBuf {
     let mut name = OsStr::new("to.").to_owned();
     name.push(place(file));
@@ -201,13 +202,13 @@ impl NameSpace for RealDirectory {
         let (place, to) = (place(file), OsStr::from_bytes(name));
         let is_directory = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         if is_directory(rustix::fs::statat(&from.directory, &place, AtFlags::SYMLINK_NOFOLLOW)?) {
-            // It has one name only, and there is nothing at this one.
+            // A directory has only one name, and nothing is at this one.
             return Ok(rustix::fs::renameat(&from.directory, &place, &self.directory, to)?);
         }
         let next = on_its_way(file);
         self.link(from, place.as_os_str(), next.as_os_str())?;
         rustix::fs::renameat(&self.directory, &next, &self.directory, to)?;
-        // Of two names of one file neither goes.
+        // If both are names of the same file, the rename removes neither.
         self.unlink(next.as_os_str())
     }
 
@@ -241,7 +242,7 @@ impl NameSpace for RealDirectory {
             if let Ok(file) =
                 rustix::fs::openat(&self.directory, OsStr::from_bytes(name), flags, Mode::empty())
             {
-                // What stays says nothing to anybody.
+                // A leftover attribute means nothing to anybody.
                 let _ = rustix::fs::fremovexattr(&file, STANDS_FOR);
             }
         }

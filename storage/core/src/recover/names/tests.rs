@@ -1,5 +1,5 @@
-//! The decision table against two directories in memory: any changes, a cut anywhere, any prefix of them on the disk, and a
-//! recovery that is cut anywhere.
+//! The decision table against two directories in memory: any changes, a cut anywhere, any prefix of them on the disk,
+//! and a recovery that is cut anywhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ use crate::recover::target::{At, Here, Look};
 /// Where files may be: their directories' slots, and names.
 const PLACES: [(u32, &[u8]); 5] = [(3, b"a"), (3, b"b"), (3, b"c"), (9, b"a"), (9, b"d")];
 const OWNER: u32 = 7;
-/// Files that a recovery makes have handles from this one on.
+/// The handles of files that a recovery makes begin here.
 const MADE_AGAIN: u32 = 1000;
-/// The disk has had these from the start, and the log knows nothing of how they came.
+/// The disk has had these from the start, and the log does not know how they came there.
 const OLD: [(usize, u32); 2] = [(0, 101), (1, 102)];
 
 fn at(place: usize) -> At {
@@ -32,11 +32,11 @@ enum Act {
     Link(usize, usize),
     Fill(usize, u8),
     Sync(usize),
-    /// A real sync, of a file that was captured before.
+    /// A real sync of a file that was captured before.
     Settle(usize),
 }
 
-/// What happens, in order: records are durable at once, changes reach the disk when it likes.
+/// The events, in order: records are durable at once, changes reach the disk at any later time.
 #[derive(Clone, Debug)]
 enum Event {
     Record(Record),
@@ -49,13 +49,13 @@ enum Event {
 enum Record {
     Made(usize, u32),
     Gone(usize, u32),
-    /// In the directory of which name the record is, and which record of the change came first, if not it.
+    /// The last field is the name in whose directory the record is; the record for the new name comes first.
     Moved(usize, usize, u32, Option<u32>, bool, usize),
     Linked(usize, usize, u32),
     Content(usize, u32, u8),
-    /// In this directory.
+    /// In the directory of the first field.
     Holds(u32, u32, u8),
-    /// In this directory, and the one that has it now.
+    /// In the directory of the first field; the last one has it now.
     Settled(u32, u32, Option<u32>),
 }
 
@@ -71,11 +71,11 @@ fn file(handle: &Handle) -> u32 {
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     content: u8,
-    /// The directory in whose log all of it is.
+    /// The directory in whose log all of the file is.
     captured: Option<(u32, u8)>,
 }
 
-/// The events of a program's acts, as the front has them; those that are not possible are left out.
+/// The events that a front makes of a program's acts; impossible acts are left out.
 fn events(acts: &[Act]) -> Vec<Event> {
     let (mut names, mut files) = ([None; PLACES.len()], BTreeMap::<u32, Known>::new());
     OLD.iter().for_each(|(at, file)| names[*at] = Some(*file));
@@ -138,7 +138,7 @@ fn events(acts: &[Act]) -> Vec<Event> {
             Act::Sync(at) => {
                 let Some(file) = names[at].filter(|file| links(&names, *file) == 1) else { continue };
                 let known = files.entry(file).or_default();
-                // A second one is the disk's.
+                // A second sync is left to the disk.
                 if known.captured.is_none() {
                     known.captured = Some((directory(at), known.content));
                     events.push(Event::Record(Record::Content(at, file, known.content)));
@@ -158,7 +158,7 @@ fn events(acts: &[Act]) -> Vec<Event> {
     events
 }
 
-/// Adds a record to what is known of these directories.
+/// Adds a record to the history of these directories.
 fn add(history: &mut History, lsn: u64, record: Record) {
     let attributes = Attributes { uid: OWNER, ..Attributes::default() };
     let name = |at: usize| PLACES[at].1;
@@ -202,7 +202,7 @@ fn add(history: &mut History, lsn: u64, record: Record) {
 #[derive(Clone, Debug, Default)]
 struct Disk {
     names: BTreeMap<At, usize>,
-    /// The places of files, in which directory.
+    /// The places of files, each with its directory.
     kept: BTreeMap<(u32, Handle), usize>,
     inodes: Vec<Inode>,
     owner: u32,
@@ -243,7 +243,7 @@ impl Look for Disk {
 }
 
 impl Disk {
-    /// As it is after these changes of names.
+    /// The disk after these changes of names.
     fn after(changes: &[&Event]) -> Self {
         let mut disk = Self { owner: OWNER, ..Self::default() };
         OLD.iter().for_each(|(at, file)| disk.leads(*at, Some(*file)));
@@ -292,7 +292,7 @@ impl Disk {
         }
     }
 
-    /// Up to a step, or to the end.
+    /// Recovers up to a step, or to the end.
     fn recover(
         &mut self,
         history: &History,
@@ -331,7 +331,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
-    /// Wherever the power goes: each name leads to what the log says, and each file that was synced has what it had then.
+    /// Whenever the power fails, each name leads to the file that the log says, and each synced file has the content
+    /// that it had then.
     #[test]
     fn directories_are_what_their_log_says(
         acts in acts(),
@@ -342,7 +343,7 @@ proptest! {
         let events = events(&acts);
         let happened = &events[..cut.index(events.len() + 1)];
         let changes: Vec<&Event> = happened.iter().filter(|event| !matches!(event, Event::Record(_))).collect();
-        // A real sync has everything before it on the disk.
+        // A real sync brings everything before it to the disk.
         let least = changes.iter().rposition(|event| matches!(event, Event::Committed(..))).map_or(0, |at| at + 1);
         let most = least + reached.index(changes.len() - least + 1);
         let mut disk = Disk::after(&changes[..most]);
@@ -370,7 +371,7 @@ proptest! {
                     synced.insert(file, Some(byte));
                 }
                 Record::Settled(_, _, Some(_)) => {}
-                // From then on the disk's word counts.
+                // From then on the disk's content counts.
                 Record::Settled(_, file, None) => drop(synced.insert(file, None)),
             }
         }
@@ -379,7 +380,7 @@ proptest! {
             prop_assert!(disk.recover(&history, &contents, usize::MAX).expect("no conflict"));
         }
         let mut seen = disk.seen();
-        // A name whose making was not over when the power went may be there.
+        // A name that was still being made when the power failed may be there.
         if let Some(Event::Change(last)) = happened.last() {
             for (place, _) in last.iter().filter(|(place, _)| !expected.contains_key(&at(*place))) {
                 seen.remove(&at(*place));
@@ -426,7 +427,7 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
     assert_eq!(of_another, Err(Conflict::Owner(at(0), OWNER, OWNER + 1)));
 }
 
-/// The mark was taken away, and the power went before that was durable.
+/// The mark was removed, and the power failed before that was durable.
 #[test]
 fn a_mark_that_a_power_cut_brings_back_does_not_hide_the_file_from_a_later_log() {
     let again = || {

@@ -1,7 +1,7 @@
 //! One segment: its records from the front, and what follows the last of them.
 //!
-//! Of a segment whose records are all retired only the headers are looked at: whatever is in a retired record, it is dead
-//! (R1), and nothing is said of it. Most of a log that was long in use is like that.
+//! For a segment whose records are all retired only the headers are read: whatever a retired record contains, it is
+//! dead (R1), and nothing about it is reported. Most of a log that has been in use for long is like that.
 
 use seawall_media::{LINE, Region, Striped};
 
@@ -20,9 +20,9 @@ pub struct Found {
 pub struct Segment {
     pub header: SegmentHeader,
     pub parts: Vec<Found>,
-    /// Where the first invalid record would begin.
+    /// Where the first invalid record begins.
     pub end: usize,
-    /// Where a valid record follows that end, and its LSN.
+    /// Where a valid record follows behind that end, and its LSN.
     pub beyond: Option<(usize, u64)>,
 }
 
@@ -35,7 +35,7 @@ pub struct Place<'a> {
     pub at: usize,
 }
 
-/// The segment at this place, if there is one of the pool with this half of a UUID.
+/// The segment at this place, if there is one, for the pool with this half of its UUID.
 pub fn read(place: &Place<'_>, uuid_low: u64, retired: u64) -> Option<Segment> {
     let header = SegmentHeader::read(place.memory, place.base, uuid_low)?;
     let mut payload = Vec::new();
@@ -50,7 +50,7 @@ pub fn read(place: &Place<'_>, uuid_low: u64, retired: u64) -> Option<Segment> {
     Some(Segment { header, parts, end, beyond })
 }
 
-/// What lies from the front on without a gap, and where that ends.
+/// The parts from the front on without a gap, and where they end.
 fn parts(place: &Place<'_>, mut part: impl FnMut(usize) -> Option<RecordHeader>) -> (Vec<Found>, usize) {
     let (mut at, mut parts) = (LINE, Vec::new());
     while let Some(header) = part(at) {
@@ -60,7 +60,7 @@ fn parts(place: &Place<'_>, mut part: impl FnMut(usize) -> Option<RecordHeader>)
     (parts, at)
 }
 
-/// A header that is valid, of a record that fits there.
+/// A valid header of a record that fits there.
 fn read_header(place: &Place<'_>, at: usize, seq: u64) -> Option<RecordHeader> {
     if at + LINE > place.bytes {
         return None;
@@ -69,7 +69,7 @@ fn read_header(place: &Place<'_>, at: usize, seq: u64) -> Option<RecordHeader> {
         .filter(|header| at + header.extent() <= place.bytes)
 }
 
-/// The header of a part whose payload is valid too.
+/// The header of a part with a valid payload.
 fn read_part(place: &Place<'_>, at: usize, seq: u64, payload: &mut Vec<u8>) -> Option<RecordHeader> {
     let header = read_header(place, at, seq)?;
     payload.resize(header.extent() - LINE, 0);

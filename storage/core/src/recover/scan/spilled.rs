@@ -1,4 +1,4 @@
-//! The spill area's part of the log: what its slots hold above the retired LSN.
+//! The spill area's part of the log: the content of its slots above the retired LSN.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::segment::{self, Place, Segment};
 use crate::format::{SpillEntry, Spilled};
 use crate::pool::Pool;
 
-/// Live segments by slot, each once. Whatever an entry vouches for and is not there is damage.
+/// Live segments by slot, each once. A segment that an entry vouches for and that is not there is damage.
 pub(super) fn segments(pool: &Pool, retired: u64, damage: &mut Vec<Damage>) -> BTreeMap<u32, Segment> {
     let entries = live(pool, retired, damage);
     let mut found = BTreeMap::new();
@@ -37,7 +37,8 @@ pub(super) fn segments(pool: &Pool, retired: u64, damage: &mut Vec<Damage>) -> B
     found
 }
 
-/// Entries above the retired LSN. A daemon that was killed may have left a segment in two slots: the first one does.
+/// Entries above the retired LSN. A daemon that was killed may have left a segment in two slots: the first one is
+/// enough.
 fn live(pool: &Pool, retired: u64, damage: &mut Vec<Damage>) -> Vec<(u32, Spilled)> {
     let slots = pool.area.as_ref().map_or(0, crate::spill::Area::slots);
     let (mut seen, mut live) = (BTreeSet::new(), Vec::new());
