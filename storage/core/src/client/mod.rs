@@ -92,6 +92,10 @@ const SUSPENDED_PAUSE_NS: u64 = 50_000_000;
 const HARDEN_TRIES: u32 = 50;
 const HARDEN_PAUSE_NS: u64 = 100_000_000;
 
+/// How long a program waits that removes a directory with nothing but guards in it, and between two questions.
+const LOWER_NS: u64 = 3_000_000_000;
+const LOWER_PAUSE_NS: u64 = 20_000_000;
+
 /// How long the answer of a running daemon may take.
 const fn limit_ns(kind: Kind) -> u64 {
     const SECOND: u64 = 1_000_000_000;
@@ -209,11 +213,22 @@ impl<T: Transport> Client<T> {
         self.ask_now(Kind::Rename, &body[..8 + name.len()], Some(directory));
     }
 
-    /// Has the daemon lower guards in a directory that no longer protect anything. False: nothing was done.
+    /// Has the daemon lower guards in a directory that no longer protect anything. Nothing else is in that directory, so a
+    /// daemon that is busy, or that is being replaced, is waited for, three seconds at most: the caller's program would see
+    /// that a directory is not empty in which it has nothing. False: nothing was done.
     #[must_use]
     pub fn lower_left(&self, directory: BorrowedFd<'_>) -> bool {
-        let answer = self.ask_now(Kind::LowerLeft, &[], Some(directory));
-        answer.is_some_and(|answer| answer::is_done(&answer.reply))
+        let end = self.transport.now_ns() + LOWER_NS;
+        loop {
+            let answer = self.ask_now(Kind::LowerLeft, &[], Some(directory));
+            if answer.is_some_and(|answer| answer::is_done(&answer.reply)) {
+                return true;
+            }
+            if self.transport.now_ns() >= end {
+                return false;
+            }
+            self.transport.nap_ns(LOWER_PAUSE_NS);
+        }
     }
 
     /// Has the daemon make everything below a directory durable. False: the caller has to call syncfs(2).

@@ -250,12 +250,27 @@ fn by_its_watchdog_a_daemon_is_known_to_stand_still() {
 }
 
 #[test]
+fn who_removes_a_directory_of_guards_waits_for_a_daemon_that_is_busy() {
+    let client = Front::client(|_| Does::IsAway);
+    assert!(client.hello().is_err());
+    let begin = client.transport().now_ns();
+    assert!(!client.lower_left(std::io::stdin().as_fd()), "there is none");
+    assert_eq!((client.transport().now_ns() - begin).div_ceil(1_000_000_000), 3);
+    *client.transport().does.borrow_mut() = Box::new(|_| Does::Answers(Status::Ok));
+    let begin = client.transport().now_ns();
+    assert!(client.lower_left(std::io::stdin().as_fd()), "the next one came");
+    assert!(
+        client.transport().now_ns() - begin <= 1_100_000_000,
+        "what failed a moment ago is not asked for a second"
+    );
+}
+
+#[test]
 fn what_failed_is_not_asked_again_for_a_second_and_the_log_is_hardened_for_five() {
     let client = Front::client(|_| Does::IsAway);
     assert!(client.hello().is_err());
     assert!(!client.may_ask());
     assert_eq!(client.sync_file(FILE), Synced::Not);
-    assert!(!client.lower_left(std::io::stdin().as_fd()));
     assert!(!client.sync_tree(std::io::stdin().as_fd()));
     assert_eq!(client.transport().asked(), [Kind::Hello], "not the others");
     let begin = client.transport().now_ns();
