@@ -40,6 +40,12 @@ static void prepare(int fd, int round, int flags) {
     io_uring_sqe_set_flags(sqe, flags);
 }
 
+/* The kernel's thread may have taken them before they are counted. */
+static void submit(int count) {
+    int told = io_uring_submit(&ring);
+    must("submit", ring.flags & IORING_SETUP_SQPOLL ? told >= 0 : told == count);
+}
+
 static void reap(int wanted) {
     struct io_uring_cqe *cqe;
     must("completion", io_uring_wait_cqe(&ring, &cqe) == 0 && cqe->res == wanted);
@@ -51,7 +57,7 @@ static void set_up(int flags) { must("io_uring_queue_init", io_uring_queue_init(
 static void write_by_ring(int fd, int flags) {
     for (int round = 0; round < ROUNDS; round++) {
         prepare(fd, round, flags);
-        must("submit", io_uring_submit(&ring) == 1);
+        submit(1);
         reap(PAGE);
     }
 }
@@ -73,18 +79,18 @@ static void by_waiting(int fd) {
 static void by_other_operations(int fd) {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
     io_uring_prep_fallocate(sqe, fd, FALLOC_FL_ZERO_RANGE, 0, PAGE);
-    must("submit", io_uring_submit(&ring) == 1);
+    submit(1);
     reap(0);
     sqe = io_uring_get_sqe(&ring);
     io_uring_prep_fsync(sqe, fd, 0);
-    must("submit", io_uring_submit(&ring) == 1);
+    submit(1);
     reap(0);
 }
 
 static void linked(int fd) {
     prepare(fd, 0, IOSQE_IO_LINK);
     prepare(fd, 0, 0);
-    must("submit", io_uring_submit(&ring) == 2);
+    submit(2);
     reap(PAGE);
     reap(PAGE);
 }
