@@ -47,16 +47,17 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Mounts it as a machine does that starts.
+    /// Mounts it as a machine does that starts. A disk that `refused` requests may have refused what the file system noted
+    /// of that, too, and left it damaged without a word: then all of it is checked, as an administrator would.
     ///
     /// # Errors
     /// If it does not mount.
-    pub fn mount(self, disk: &Path) -> Result<()> {
+    pub fn mount(self, disk: &Path, refused: bool) -> Result<()> {
         if self == Self::Xfs {
             return self.attach(disk);
         }
         // As boots do: what ext4 noted of an error before the cut is repaired, or it soon mounts itself read-only.
-        check(disk, "-p")?;
+        check(disk, if refused { "-fy" } else { "-p" })?;
         if self.attach(disk).is_err() {
             // A cut may tear ext4's own superblock, which is two sectors long. There are copies of it.
             let repaired = check(disk, "-y")?;

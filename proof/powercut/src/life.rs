@@ -37,7 +37,7 @@ fn start(boot: &Boot) -> Result<()> {
     fs::write(boot_id, format!("{}\n", boot.boot_id))?;
     mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .context("give the machine its boot id")?;
-    boot.plan.file_system.mount(&boot.disk)?;
+    boot.plan.file_system.mount(&boot.disk, boot.plan.trouble.is_refusal())?;
     balloon::deflate()
 }
 

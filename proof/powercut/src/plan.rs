@@ -86,6 +86,13 @@ pub enum Trouble {
     DiskKilled,
 }
 
+impl Trouble {
+    /// The disk refuses requests.
+    pub fn is_refusal(self) -> bool {
+        matches!(self, Self::WriteErrors | Self::FlushErrors)
+    }
+}
+
 const JOURNALS: [JournalMode; 5] =
     [JournalMode::Wal, JournalMode::Delete, JournalMode::Wal, JournalMode::Truncate, JournalMode::Persist];
 
