@@ -58,7 +58,12 @@ fn checkpoints_are_near_and_a_crash_shows_how_fast_its_redo_is_replayed() {
     let daemon = || server.seawall(&["status", "--pool"]).arg(server.pool()).output();
     let said = daemon().expect("seawall");
     assert!(said.status.success(), "the log stays open for the next start");
+    as_if_noted_before_a_restart(&server);
     server.launch(&of_run, &["-c", "full_page_writes=off"]);
+    wait_for("what memory held before", || {
+        let said = std::fs::read_to_string(server.said()).expect("written");
+        said.contains("the machine was restarted: ") && said.contains(" of what memory held")
+    });
     assert_eq!(ask("SELECT count(*) FROM t WHERE filler LIKE 'y%'"), "5000");
     wait_for("what the recovery showed", || {
         let kept = std::fs::read_dir(server.dir.path().join("state/seawall/recoveries"));
@@ -69,6 +74,21 @@ fn checkpoints_are_near_and_a_crash_shows_how_fast_its_redo_is_replayed() {
         assert!(said.contains("had its directory synced"), "the kernel synced all of the disk: {said}");
     }
     ends_although_its_checkpoints_are_asked_for(&server);
+}
+
+/// A note as the running server's `seawall run` takes them, once a minute, of an earlier boot.
+fn as_if_noted_before_a_restart(server: &Postgres) {
+    let data = server.data().canonicalize().expect("there");
+    let name = data.to_str().expect("text").trim_matches('/').replace('/', "%2f");
+    let dir = server.dir.path().join("state/seawall/recoveries");
+    let note = "seawall warm 1 of-another-boot\n0 base/1/1259\n7 base/1/gone\nend 2\n";
+    std::fs::create_dir_all(&dir).expect("made");
+    std::fs::write(dir.join(format!("{name}.warm")), note).expect("written");
+    if let Some((uid, gid)) = common::server::user() {
+        for dir in dir.ancestors().take(3) {
+            std::os::unix::fs::chown(dir, Some(uid), Some(gid)).expect("given");
+        }
+    }
 }
 
 /// A smart shutdown waits until the last session has ended; ours is one.

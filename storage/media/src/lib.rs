@@ -55,6 +55,8 @@ pub mod process;
 #[cfg(feature = "std")]
 mod random;
 mod region;
+#[cfg(feature = "std")]
+mod residency;
 pub mod signals;
 pub mod sim;
 mod stream;
@@ -78,6 +80,8 @@ pub use probe::{Medium, Probe, ProbeError, dax_mounts, probe};
 #[cfg(feature = "std")]
 pub use random::random_uuid;
 pub use region::{MapError, Region};
+#[cfg(feature = "std")]
+pub use residency::resident;
 pub use stream::Stream;
 #[cfg(feature = "std")]
 pub use time::utc;

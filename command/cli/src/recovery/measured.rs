@@ -1,13 +1,13 @@
 //! What recoveries of this data took: kept between runs, as a file for each data directory.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use seawall_media::durable;
 use seawall_wire::shm::Preset;
 
+use super::kept;
 use super::speed::Speed;
-use crate::user;
 
 /// One fast recovery, of pages that the kernel still had, says little about the next one: the known speed grows by no more
 /// than this factor at a time, and falls at once.
@@ -15,14 +15,15 @@ const GROWS: f64 = 1.5;
 
 /// The speed of this data's last recoveries, else what is assumed.
 pub fn load(preset: Preset, data: &Path) -> Speed {
-    let known = fs::read_to_string(file(data)).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let known =
+        fs::read_to_string(kept::file(data, "json")).ok().and_then(|text| serde_json::from_str(&text).ok());
     known.unwrap_or_else(|| Speed::assumed(preset))
 }
 
 /// Keeps what a recovery showed. What cannot be written is assumed again next time.
 pub fn keep(data: &Path, known: &Speed, shown: Speed) -> Speed {
     let new = grown(known, shown);
-    let file = file(data);
+    let file = kept::file(data, "json");
     let write = || -> std::io::Result<()> {
         fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
         durable::replace(&file, &file.with_extension("new"), &serde_json::to_vec(&new)?, |_| Ok(()))
@@ -43,12 +44,6 @@ fn grown(known: &Speed, shown: Speed) -> Speed {
     }
 }
 
-/// Its name is the directory's, so that people find it.
-fn file(data: &Path) -> PathBuf {
-    let name = data.to_string_lossy().trim_matches('/').replace('%', "%25").replace('/', "%2f");
-    user::state_directory().join("recoveries").join(format!("{name}.json"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,11 +54,5 @@ mod tests {
         assert_eq!(grown(&at(1e7, true), at(1e9, true)).replayed, 1.5e7);
         assert_eq!(grown(&at(1e7, true), at(1e6, true)).replayed, 1e6);
         assert_eq!(grown(&at(1e7, false), at(1e9, true)).replayed, 1e9, "nothing was known");
-    }
-
-    #[test]
-    fn each_directory_has_a_file_of_its_own() {
-        assert_ne!(file(Path::new("/a/b")), file(Path::new("/a%2fb")));
-        assert!(file(Path::new("/srv/pg")).ends_with("recoveries/srv%2fpg.json"));
     }
 }

@@ -11,10 +11,12 @@
 //! ```
 
 mod control;
+mod kept;
 mod measured;
 mod pace;
 mod server;
 mod speed;
+mod warm;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,7 @@ use control::Control;
 use pace::Pace;
 pub use server::Setting;
 pub use speed::Speed;
+use warm::Warm;
 
 /// Between two looks whether a server is ready.
 const LOOK: Duration = Duration::from_millis(20);
@@ -106,6 +109,7 @@ impl Recovery {
         let Some(data) = self.data.clone().filter(|_| self.preset == Preset::Postgres) else { return };
         let programs = server::programs(program).map(Path::to_owned);
         let (begin, before) = (Instant::now(), Control::of(&data));
+        Warm::new(data.clone()).keep();
         let former = Running::of(&data).ok().flatten();
         // It ends with this process.
         std::thread::spawn(move || {
@@ -122,6 +126,7 @@ impl Recovery {
     pub fn pace(self, program: &Path) -> Result<()> {
         let Some(data) = self.data.clone() else { bail!("whose checkpoints?") };
         let programs = server::programs(program).map(Path::to_owned);
+        Warm::new(data.clone()).keep();
         Pace { data, programs }.keep(self.most())
     }
 

@@ -49,9 +49,15 @@ impl Postgres {
         run.args(["-c", "listen_addresses=", "-c", "dynamic_shared_memory_type=mmap", "-k"])
             .arg(self.dir.path())
             .args(of_server);
-        self.run.set(Some(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server")));
+        let said = fs::File::options().create(true).append(true).open(self.said()).expect("opened");
+        self.run.set(Some(run.stdout(Stdio::null()).stderr(said).spawn().expect("a server")));
         let ready = || self.psql().args(["-c", "select 1"]).output().expect("psql").status.success();
         wait_for("PostgreSQL", ready);
+    }
+
+    /// What `seawall run` and the server say.
+    pub fn said(&self) -> PathBuf {
+        self.dir.path().join("said")
     }
 
     pub fn data(&self) -> PathBuf {
