@@ -5,7 +5,7 @@
 //! section of a page, from `docs/`. Every promise, and every row of who is killed and what is refused, needs a test.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::links::anchor;
 use crate::{groups, source};
@@ -132,7 +132,10 @@ fn marks(root: &Path) -> Result<Vec<Mark>, String> {
     let mut files = Vec::new();
     for at in groups::crates(root)? {
         for part in ["src", "tests"] {
-            rust_files(&at.join(part), &mut files)?;
+            let part = at.join(part);
+            if part.is_dir() {
+                files.extend(source::below(&part, "rs").map_err(|e| format!("{}: {e}", part.display()))?);
+            }
         }
     }
     files.sort();
@@ -151,19 +154,6 @@ fn marks(root: &Path) -> Result<Vec<Mark>, String> {
         }
     }
     Ok(marks)
-}
-
-fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Ok(()) };
-    for entry in entries {
-        let path = entry.map_err(|e| format!("{}: {e}", dir.display()))?.path();
-        if path.is_dir() {
-            rust_files(&path, files)?;
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// The name of a function, or of an entry of a macro that makes tests.

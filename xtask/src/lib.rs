@@ -20,12 +20,13 @@ mod links;
 pub mod modules;
 pub mod mutate;
 mod pages;
-mod regions;
 mod results;
 mod source;
 mod table;
 
 use std::path::{Path, PathBuf};
+
+use seawall_page::regions;
 
 pub use cache::CACHE_PAGE;
 pub use links::check_links;

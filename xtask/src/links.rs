@@ -5,8 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::pages::pages;
-use crate::source;
+use crate::{pages, source};
 
 /// A link as it stands in a page.
 pub struct Link<'p> {
@@ -17,7 +16,7 @@ pub struct Link<'p> {
 
 /// What is wrong with the links of all pages.
 pub fn check_links(root: &Path) -> Vec<String> {
-    let pages = match pages(root) {
+    let pages = match pages::pages(root) {
         Ok(pages) => pages,
         Err(e) => return vec![format!("{}: {e}", root.display())],
     };
@@ -40,17 +39,10 @@ fn check_page(root: &Path, page: &Path) -> Vec<String> {
 
 /// The links of a page, those in code blocks left out.
 pub fn links(text: &str) -> Vec<Link<'_>> {
-    let mut in_code = false;
-    let mut found = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-        }
-        if !in_code {
-            found.extend(links_of(line).into_iter().map(|(text, target)| Link { text, target, line: i + 1 }));
-        }
-    }
-    found
+    let of_line = |(number, line)| {
+        links_of(line).into_iter().map(move |(text, target)| Link { text, target, line: number })
+    };
+    pages::lines(text).flat_map(of_line).collect()
 }
 
 /// `(text, target)` of each link in a line.

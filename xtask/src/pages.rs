@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::source;
+
 /// Characters that a paragraph may have.
 const LONGEST: usize = 600;
 
@@ -10,23 +12,13 @@ const LONGEST: usize = 600;
 /// # Errors
 /// If a directory cannot be read.
 pub fn pages(root: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut pages = Vec::new();
-    pages_in(root, false, &mut pages)?;
-    pages_in(&root.join("docs"), true, &mut pages)?;
+    let mut pages = source::below(&root.join("docs"), "md")?;
+    for entry in std::fs::read_dir(root)? {
+        pages.push(entry?.path());
+    }
+    pages.retain(|page| page.extension().is_some_and(|e| e == "md"));
     pages.sort();
     Ok(pages)
-}
-
-fn pages_in(dir: &Path, below: bool, pages: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
-        if path.is_dir() && below {
-            pages_in(&path, below, pages)?;
-        } else if path.extension().is_some_and(|e| e == "md") {
-            pages.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// What is wrong with the form of the tree's pages.
@@ -47,8 +39,8 @@ pub fn check_form(root: &Path) -> Vec<String> {
     pages.iter().flat_map(of_page).collect()
 }
 
-/// The lines of a page that are not in a code block, with their numbers.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The lines of a page with their numbers; those of a code block as its fence alone.
+pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().map(move |(i, line)| {
         let fence = line.trim_start().starts_with("```");

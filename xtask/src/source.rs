@@ -1,7 +1,26 @@
-//! Does a source file define a name? By the look of its lines: enough for links, no parser.
+//! Files of the tree, and whether a source file defines a name: by the look of its lines, which is enough for links.
+
+use std::path::{Path, PathBuf};
 
 const KEYWORDS: [&str; 8] =
     ["struct ", "enum ", "const ", "static ", "trait ", "type ", "mod ", "macro_rules! "];
+
+/// Every file below `dir` whose name ends so, in no order.
+///
+/// # Errors
+/// If a directory cannot be read.
+pub fn below(dir: &Path, extension: &str) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(below(&path, extension)?);
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
 
 /// True if `source` defines `name`: a function (several names share one body in the preload's `entry!`),
 /// a type, a constant, a module, a macro, or a variant of an enum.

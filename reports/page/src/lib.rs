@@ -10,6 +10,7 @@ pub mod chart;
 mod document;
 mod html;
 mod markdown;
+pub mod regions;
 pub mod scale;
 mod shell;
 mod sure;

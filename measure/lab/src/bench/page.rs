@@ -3,14 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
+use seawall_page::regions;
 
 use super::keys;
 use crate::case;
-
-const BEGIN: &str = "<!-- generated: ";
-const CLOSE: &str = " -->";
-const END: &str = "<!-- end -->";
 
 /// Rewrites the tables of the page.
 pub fn write(page: &Path) -> Result<()> {
@@ -25,20 +22,11 @@ pub fn write(page: &Path) -> Result<()> {
 
 /// The page as it has to be.
 fn current(now: &str) -> Result<String> {
-    let mut out = String::new();
-    let mut lines = now.lines();
-    while let Some(line) = lines.next() {
-        out += line;
-        out.push('\n');
-        let Some(name) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(CLOSE)) else { continue };
-        let table = match name {
-            "cases" => case::table()?,
-            _ => keys::table(name).with_context(|| format!("bench.json has no section {name:?}"))?,
-        };
-        lines.find(|line| *line == END).with_context(|| format!("the table of {name:?} is not closed"))?;
-        out += &format!("{table}{END}\n");
-    }
-    Ok(out)
+    let table = |name: &str, _: &str| match name {
+        "cases" => case::table().map_err(|e| format!("{e:#}")),
+        _ => keys::table(name).ok_or_else(|| format!("bench.json has no section {name:?}")),
+    };
+    regions::rewrite(now, table).map_err(Error::msg)
 }
 
 #[cfg(test)]
@@ -49,7 +37,7 @@ mod tests {
     fn the_labs_page_names_every_case() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure/LAB.md");
         let now = fs::read_to_string(page).expect("the page");
-        assert!(now.contains(&format!("{BEGIN}cases{CLOSE}")), "docs/measure/LAB.md has no table of cases");
+        assert!(now.contains(&regions::begin("cases")), "docs/measure/LAB.md has no table of cases");
         assert!(current(&now).expect("a page") == now, "docs/measure/LAB.md is not current: run `make docs`");
     }
 
@@ -58,7 +46,7 @@ mod tests {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measure/BENCHMARKS.md");
         let now = fs::read_to_string(page).expect("the page");
         for (section, _) in keys::SECTIONS {
-            assert!(now.contains(&format!("{BEGIN}{section}{CLOSE}")), "{section} has no table");
+            assert!(now.contains(&regions::begin(section)), "{section} has no table");
         }
         assert!(
             current(&now).expect("a page") == now,

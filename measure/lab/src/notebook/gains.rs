@@ -3,7 +3,8 @@
 //! In: results of [`CASES`]. Out: a row for each, in ratios to the bare database of the same rounds, with durability
 //! switched off beside them. A gain that is not shown ([`crate::verdict`]) has no figure.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
+use seawall_page::regions;
 
 use super::Results;
 use super::judge::judge;
@@ -17,8 +18,8 @@ pub const CASES: [(&str, &str); 4] = [
     ("redis", "Redis, `appendfsync always`, 50 clients"),
     ("rocksdb", "RocksDB, synced puts, 4 threads"),
 ];
-const BEGIN: &str = "<!-- generated: gains -->";
-const END: &str = "<!-- end -->";
+/// The region of the page.
+const REGION: &str = "gains";
 /// The columns after the load. The last one keeps nothing.
 const COLUMNS: [(&str, Of); 5] = [
     ("persistent memory", Of::Medium(Medium::Dax)),
@@ -49,9 +50,11 @@ impl Of {
 /// # Errors
 /// If the page has no place for it, or a case was not measured.
 pub fn rewrite(page: &str, all: &[Results]) -> Result<String> {
-    let (before, rest) = page.split_once(BEGIN).with_context(|| format!("the page has no line {BEGIN}"))?;
-    let (_, after) = rest.split_once(END).with_context(|| format!("the page has no line {END}"))?;
-    Ok(format!("{before}{BEGIN}\n{}{END}{after}", table(all)?))
+    let begin = regions::begin(REGION);
+    ensure!(page.lines().any(|line| line == begin), "the page has no line {begin}");
+    let table = table(all)?;
+    let content = |name: &str, old: &str| Ok(if name == REGION { table.clone() } else { old.to_owned() });
+    regions::rewrite(page, content).map_err(Error::msg)
 }
 
 fn table(all: &[Results]) -> Result<String> {

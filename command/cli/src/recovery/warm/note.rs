@@ -10,6 +10,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use seawall_core::pool;
 use seawall_media::durable;
 
 use super::super::kept;
@@ -85,8 +86,7 @@ impl Note {
 }
 
 fn this_boot() -> String {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
+    format!("{:032x}", u128::from_be_bytes(pool::boot()))
 }
 
 #[cfg(test)]

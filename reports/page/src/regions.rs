@@ -4,6 +4,11 @@ const BEGIN: &str = "<!-- generated: ";
 const CLOSE: &str = " -->";
 const END: &str = "<!-- end -->";
 
+/// The line with which a region begins.
+pub fn begin(name: &str) -> String {
+    format!("{BEGIN}{name}{CLOSE}")
+}
+
 /// Replaces what stands in each region by what `content` makes of its name and of what stands there now.
 ///
 /// # Errors
