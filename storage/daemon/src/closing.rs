@@ -5,7 +5,7 @@
 
 use crate::errors::DaemonError;
 use crate::state::Daemon;
-use crate::{absent, aside, cache, destaging, forget, journal, roots};
+use crate::{absent, aside, cache, destaging, forget, journal, roots, users};
 
 /// Retires and forgets every file, then lowers the guards. The caller made sure that nobody is left.
 ///
@@ -38,8 +38,13 @@ pub(crate) fn close(daemon: &Daemon) -> Result<(), DaemonError> {
 
 /// Removes what belongs to this boot, unless somebody came meanwhile. The log was closed, or not used yet.
 pub(crate) fn forget_boot(daemon: &Daemon) {
-    if journal::give_up(daemon) {
+    let _alone = daemon.registering.turn();
+    // First this, then the look: a process that greets after the look is sent away.
+    daemon.registering.give_up();
+    if users::is_deserted(daemon) && journal::forget_image(daemon) {
         daemon.lent.remove_memory();
+    } else {
+        daemon.registering.go_on();
     }
 }
 

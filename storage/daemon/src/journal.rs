@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::log::Log;
 use crate::parts::rebuilding::{RebuildStatus, Rebuilding};
 use crate::state::Daemon;
-use crate::{desk, foreign, leader, users};
+use crate::{desk, foreign, leader};
 
 /// How long a write waits that nobody syncs.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
@@ -197,17 +197,13 @@ pub(crate) fn leave(pool: &Pool) {
     }
 }
 
-/// After the log was closed: removes the image, unless somebody came meanwhile. True if the log is as good as never
-/// used in this boot, so that what belongs to this boot may go. Always true without a journal.
-pub(crate) fn give_up(daemon: &Daemon) -> bool {
+/// After the log was closed, and no process can join any more: removes the image. False if files are still registered, so that
+/// the image and what belongs to this boot stay. Always true without a journal.
+pub(crate) fn forget_image(daemon: &Daemon) -> bool {
     if desk::of(&daemon.pool).is_none() {
         return true;
     }
-    let _alone = daemon.registering.turn();
-    // First this, then the look: whoever greets after the look is told no.
-    daemon.registering.give_up();
-    if !is_empty(&daemon.pool) || !users::is_deserted(daemon) {
-        daemon.registering.go_on();
+    if !is_empty(&daemon.pool) {
         return false;
     }
     if let Err(error) = daemon.pool.remove_image(true) {

@@ -199,9 +199,11 @@ impl<'d> Connection<'d> {
     }
 
     fn hello(&self) -> Answer<'d> {
+        // First this, then the look: a daemon that gives up looks in the other order.
         self.daemon.lifetime.greet(self.peer.pid);
         if self.daemon.registering.is_given_up() {
-            return Answer::status(Status::Refused);
+            self.daemon.lifetime.forget(self.peer.pid);
+            return Answer::status(Status::Later);
         }
         let (reply, descriptors) = hello::lent(self.daemon);
         Answer::of(reply, descriptors)
@@ -415,20 +417,69 @@ mod tests {
     use crate::options::Options;
     use crate::start;
 
-    #[test]
-    fn who_stops_the_daemon_is_answered_before_it_ends() {
-        let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
+    /// A daemon of a pool that goes with the directory.
+    fn daemon(dir: &tempfile::TempDir) -> Daemon {
         let pool = dir.path().join("pool");
         seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
         let options = Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
-        let daemon = start::start(&options).expect("started");
+        start::start(&options).expect("started")
+    }
+
+    fn directory() -> tempfile::TempDir {
+        tempfile::tempdir_in("/dev/shm").expect("a directory")
+    }
+
+    fn connection(daemon: &Daemon) -> Connection<'_> {
         let peer = Peer { pid: std::process::id(), uid: rustix::process::geteuid().as_raw() };
-        let mut connection = Connection::new(&daemon, peer);
-        let body = serde_json::to_vec(&control::Stop { if_idle: true, stay: false }).expect("text");
-        let mut bytes = Request::new(Kind::Stop, body.len() as u32).as_bytes().to_vec();
-        bytes.extend(body);
+        Connection::new(daemon, peer)
+    }
+
+    /// Sends a request. Returns the status of its answer.
+    fn ask(connection: &mut Connection<'_>, kind: Kind, body: &[u8]) -> Status {
+        let bytes = [Request::new(kind, body.len() as u32).as_bytes(), body].concat();
         let answer = connection.answer(&Message { bytes, descriptors: Vec::new() });
-        assert_eq!(Status::from_u32(answer.reply.status), Status::Ok);
+        Status::from_u32(answer.reply.status)
+    }
+
+    #[test]
+    fn a_process_that_comes_while_the_log_is_given_up_asks_again_later() {
+        let dir = directory();
+        let daemon = daemon(&dir);
+        let mut connection = connection(&daemon);
+        daemon.registering.give_up();
+        assert_eq!(ask(&mut connection, Kind::Hello, &[]), Status::Later);
+        assert!(daemon.lifetime.greeted().is_empty(), "it is not believed to use the log");
+        daemon.registering.go_on();
+        assert_eq!(ask(&mut connection, Kind::Hello, &[]), Status::Ok);
+        assert_eq!(daemon.lifetime.greeted(), [std::process::id()]);
+        drop(connection);
+        daemon.lifetime.forget(std::process::id());
+        closing::forget_boot(&daemon);
+        start::release(&daemon);
+    }
+
+    #[test]
+    fn the_memory_of_a_log_stays_for_a_process_that_came_at_its_end() {
+        let dir = directory();
+        let daemon = daemon(&dir);
+        daemon.lifetime.greet(std::process::id());
+        closing::forget_boot(&daemon);
+        assert!(daemon.lent.has_memory(), "the next daemon takes it, and the process with it");
+        assert!(!daemon.registering.is_given_up());
+        daemon.lifetime.forget(std::process::id());
+        closing::forget_boot(&daemon);
+        assert!(!daemon.lent.has_memory());
+        assert!(daemon.registering.is_given_up());
+        start::release(&daemon);
+    }
+
+    #[test]
+    fn who_stops_the_daemon_is_answered_before_it_ends() {
+        let dir = directory();
+        let daemon = daemon(&dir);
+        let mut connection = connection(&daemon);
+        let body = serde_json::to_vec(&control::Stop { if_idle: true, stay: false }).expect("text");
+        assert_eq!(ask(&mut connection, Kind::Stop, &body), Status::Ok);
         assert!(!daemon.lifetime.is_ending(), "the process may be gone before the answer is");
         assert!(connection.ends);
         closing::forget_boot(&daemon);

@@ -19,6 +19,7 @@ use crate::log::Log;
 use crate::options::Options;
 use crate::parts::lifetime::Lifetime;
 use crate::place::Place;
+use crate::pulse::Watchdog;
 use crate::state::Daemon;
 use crate::workers::Workers;
 use crate::{
@@ -90,12 +91,9 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     for thread in threads {
         let _ = thread.join();
     }
-    finish(&daemon);
-    // Until now who opened a file waited for it.
+    finish(&daemon, watchdog);
+    // Until now a process that opened a file waited for it.
     daemon.lifetime.finish();
-    if let Some(watchdog) = watchdog {
-        watchdog.end();
-    }
     Ok(())
 }
 
@@ -192,7 +190,7 @@ fn serve_connection(
 }
 
 /// Drains and, if nobody is left, closes. With clients left the guards stay up: they go on writing.
-fn finish(daemon: &Daemon) {
+fn finish(daemon: &Daemon, watchdog: Option<Watchdog>) {
     freeze::thaw(daemon);
     let users = users::users(daemon);
     let closed = if users.is_empty() {
@@ -204,6 +202,10 @@ fn finish(daemon: &Daemon) {
     };
     if let Some(kept) = &daemon.kept {
         kept::tell_end(kept, &daemon.log);
+    }
+    // It has the listening socket too, and lets processes in while this one stands still: from here on none may come.
+    if let Some(watchdog) = watchdog {
+        watchdog.end();
     }
     match closed {
         Ok(()) => {

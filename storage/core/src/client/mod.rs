@@ -135,9 +135,14 @@ impl<T: Transport> Client<T> {
     /// Attaches. The answer is for [`Engine::join`].
     ///
     /// # Errors
-    /// As for [`Transport::send`] and [`Transport::receive`]. Nothing is asked again for a second.
+    /// As for [`Transport::send`] and [`Transport::receive`]; BUSY if the daemon is about to end, and lets no process in. Nothing
+    /// is asked again for a second.
     pub fn hello(&self) -> Result<Received<T::Descriptors>, Errno> {
-        self.ask(Kind::Hello, &[], None).inspect_err(|_| self.unanswered())
+        let answer = self.ask(Kind::Hello, &[], None).and_then(|answer| {
+            let comes_too_late = answer::status(&answer.reply) == Status::Later;
+            if comes_too_late { Err(Errno::BUSY) } else { Ok(answer) }
+        });
+        answer.inspect_err(|_| self.unanswered())
     }
 
     /// Tells the daemon that this process, which it greeted and believes to log its writes and to announce them, will

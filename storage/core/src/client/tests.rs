@@ -266,6 +266,16 @@ fn who_removes_a_directory_of_guards_waits_for_a_daemon_that_is_busy() {
 }
 
 #[test]
+fn a_daemon_about_to_end_is_as_good_as_away() {
+    let client = Front::client(|_| Does::Answers(Status::Later));
+    assert_eq!(client.hello().err(), Some(Errno::BUSY));
+    assert!(!client.may_ask());
+    client.transport().nap_ns(1_000_000_001);
+    assert!(client.may_ask(), "the next one may be there");
+    assert_eq!(client.transport().asked(), [Kind::Hello]);
+}
+
+#[test]
 fn what_failed_is_not_asked_again_for_a_second_and_the_log_is_hardened_for_five() {
     let client = Front::client(|_| Does::IsAway);
     assert!(client.hello().is_err());

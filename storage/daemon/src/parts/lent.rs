@@ -40,6 +40,12 @@ impl Lent {
         self.memory.metadata().map_or(0, |memory| memory.ino())
     }
 
+    /// True unless the run-time memory was removed.
+    #[cfg(test)]
+    pub fn has_memory(&self) -> bool {
+        self.memory_path.exists()
+    }
+
     /// Removes the run-time memory: the next daemon makes another one.
     pub fn remove_memory(&self) {
         // It costs memory, and the next start takes it as it is.

@@ -9,7 +9,7 @@ use seawall_media::locks::lock;
 #[derive(Default)]
 pub(crate) struct Registering {
     turn: Mutex<()>,
-    /// The image in front of a journal is given up: nobody joins any more.
+    /// What belongs to this boot is given up: nobody joins any more.
     given_up: AtomicBool,
 }
 
