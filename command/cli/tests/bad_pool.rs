@@ -75,7 +75,7 @@ fn a_pool_in_use() {
     let mut writer = Writer::start(&place);
     writer.write(2);
     let said = place.seawall(&["init", place.pool(), "--size", "16M", "--emulated", "--force"]);
-    said.fails(1, &["in use by a living daemon", "seawall stop"]);
+    said.fails(1, &["in use by a running daemon", "seawall stop"]);
     place.seawall(&["recover", "--pool", place.pool()]).fails(1, &["still use the log", "stop the database"]);
     place.seawall(&["stop", "--pool", place.pool()]).fails(1, &["still use the log"]);
     writer.finish().succeeds();
@@ -124,7 +124,7 @@ fn a_file_that_is_no_pool() {
     fs::write(&place.pool, vec![b'x'; 17 << 20]).expect("written");
     place.run(&["true"]).fails(125, &["not a Seawall pool"]);
     let said = place.seawall(&["init", place.pool(), "--size", "16M", "--emulated"]);
-    said.fails(1, &["exists already", "--force"]);
+    said.fails(1, &["already exists", "--force"]);
     assert_eq!(fs::metadata(&place.pool).expect("kept").len(), 17 << 20);
 }
 
@@ -154,7 +154,7 @@ fn a_pool_without_permission() {
     if is_root() {
         return; // Root may do anything.
     }
-    place.run(&["true"]).fails(125, &["opening", "ermission denied"]);
+    place.run(&["true"]).fails(125, &["cannot open", "ermission denied"]);
 }
 
 #[test]

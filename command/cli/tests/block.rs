@@ -224,11 +224,11 @@ fn run_makes_a_log_and_says_what_it_is() {
     let both = ["--block", place.pool(), "--emulated"];
     run(&place, &both).fails(2, &["cannot be used with"]);
     fs::write(place.file("other"), "something").expect("written");
-    run(&place, &["--block", "other"]).fails(125, &["is no Seawall log"]);
+    run(&place, &["--block", "other"]).fails(125, &["is not a Seawall log"]);
     run(&place, &["--block", "none/log"]).fails(125, &["No such file"]);
     let ram = place.ram("log");
     run(&place, &["--block", &ram]).fails(125, &["is RAM, and survives no power cut"]);
-    place.seawall(&["init", "--block", place.pool()]).fails(1, &["exists already", "--force"]);
+    place.seawall(&["init", "--block", place.pool()]).fails(1, &["already exists", "--force"]);
     place.seawall(&["init", "--block", place.pool(), "--force", "--size", "16M"]).succeeds();
     place.seawall(&["init", "--block", "huge", "--size", "100T"]).fails(1, &["has no room", "--size"]);
     place.seawall(&["init", "--block", "small", "--size", "1M"]).fails(1, &["too few"]);
@@ -280,7 +280,7 @@ fn a_log_is_not_made_beside_data_that_is_in_memory_or_over_another_file() {
     run(&ram).fails(125, &["nothing was started", "--emulated", "is RAM"]);
     assert!(!std::path::Path::new(&place.ram("db.seawall")).exists());
     fs::write(place.file("mine.seawall"), "something of mine").expect("written");
-    run("mine").fails(125, &["nothing was started", "mine.seawall exists and is no Seawall log"]);
+    run("mine").fails(125, &["nothing was started", "mine.seawall exists and is not a Seawall log"]);
     assert_eq!(fs::read(place.file("mine.seawall")).expect("still there"), b"something of mine");
 }
 
@@ -300,5 +300,5 @@ fn a_device_that_holds_something_is_not_formatted() {
     write(b"somebody's data");
     place.seawall(&["init", "--block", device, "--size", "16M"]).fails(1, &["first MiB is not empty"]);
     let run = ["run", "--block", device, "--preset", "sqlite", "--data", ".", "--", "true"];
-    place.seawall(&run).fails(125, &["is no Seawall log", "init --block"]);
+    place.seawall(&run).fails(125, &["is not a Seawall log", "init --block"]);
 }

@@ -64,7 +64,7 @@ fn a_copy_that_fails_is_left_behind_and_rebuilt_and_never_believed_before() {
     // Only the stale one comes back.
     let away = place.data.path().join("away");
     fs::rename(&place.pool, &away).expect("moved");
-    recover(&place, &second).fails(1, &["seawall.log", "is not there", "may hold more", "--alone"]);
+    recover(&place, &second).fails(1, &["seawall.log", "is missing", "may hold more", "--alone"]);
     fs::rename(&away, &place.pool).expect("moved back");
     // By whichever path it is opened.
     recover(&place, &second).succeeds();
@@ -78,14 +78,14 @@ fn a_lost_copy_is_replaced_by_another_one() {
     let (place, second) = mirrored();
     let third = place.data.path().join("third.log");
     let mirror = |words: &[&str]| place.seawall(&[&["mirror", "--pool", place.pool()], words].concat());
-    mirror(&["--on", text(&third)]).fails(1, &["is mirrored already"]);
+    mirror(&["--on", text(&third)]).fails(1, &["is already mirrored"]);
     fs::remove_file(&second).expect("removed");
-    place.run(&["true"]).fails(125, &["second.log", "is not there", "seawall mirror --alone"]);
+    place.run(&["true"]).fails(125, &["second.log", "is missing", "seawall mirror --alone"]);
     mirror(&["--alone"]).succeeds();
     place.run(&["true"]).succeeds();
     let mut writer = Writer::start(&place);
     writer.write(3);
-    mirror(&["--alone"]).fails(1, &["in use by a living daemon"]);
+    mirror(&["--alone"]).fails(1, &["in use by a running daemon"]);
     kill_everything(&place, writer);
     mirror(&["--on", text(&third)]).fails(1, &["was not closed", "seawall recover"]);
     place.seawall(&["recover", "--pool", place.pool()]).succeeds();

@@ -169,7 +169,7 @@ fn a_daemon_that_is_killed_while_it_rebuilds_is_replaced_and_the_copy_counts_onl
 #[test]
 fn a_rebuild_that_fails_is_told_and_commits_go_on() {
     let Some((place, second, mut writer)) = alone() else { return };
-    mirror(&place, &place.pool).fails(1, &["commits go on with"]);
+    mirror(&place, &place.pool).fails(1, &["to which commits still go"]);
     mirror(&place, &place.file("x-wal")).fails(1, &["was not rebuilt", "x-wal"]);
     mirror(&place, Path::new(&place.ram("x"))).fails(1, &["RAM"]);
     let asking = begin(&place, &second);
@@ -184,7 +184,7 @@ fn a_rebuild_that_fails_is_told_and_commits_go_on() {
     drop(failing);
     mirror(&place, &second).succeeds();
     assert_eq!(written(&place), [true, true]);
-    mirror(&place, &second).fails(1, &["both copies are whole"]);
+    mirror(&place, &second).fails(1, &["both copies are complete"]);
     writer.write(2);
     assert_eq!(place.status()["journal"]["failed"], 0);
     writer.finish().succeeds();

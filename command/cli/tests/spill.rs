@@ -160,7 +160,7 @@ fn what_cannot_have_an_area_is_refused_and_nothing_is_made() {
     place.seawall(&small).fails(1, &["a spill area behind a pool of this size may have", "--spill-size"]);
     fs::write(&area, "somebody's").expect("written");
     let taken = ["init", place.pool(), "--emulated", "--size", "16M", "--spill", &area];
-    place.seawall(&taken).fails(1, &["cannot be made", "Name a file that does not exist yet"]);
+    place.seawall(&taken).fails(1, &["cannot make the spill area", "Name a file that does not exist yet"]);
     assert_eq!(fs::read(&area).expect("kept"), b"somebody's");
     assert!(!fs::exists(place.pool()).expect("asked") && !fs::exists(&block).expect("asked"));
 }

@@ -59,7 +59,7 @@ pub fn open_read_only(path: &Path) -> Result<Pool, PoolError> {
 }
 
 fn open_file(file: File, path: &Path, read_only: bool) -> Result<Pool, PoolError> {
-    let len = file.metadata().map_err(io(path, "asking for the size of"))?.len();
+    let len = file.metadata().map_err(io(path, "read the size of"))?.len();
     if len < Layout::MIN_SIZE {
         return Err(PoolError::Size { path: path.into(), size: len });
     }

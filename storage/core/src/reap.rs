@@ -162,7 +162,7 @@ fn sync(slot: Slot<'_>, files: &mut dyn Writable) -> Result<(), Errno> {
 /// Writes the parts of one record into its file. Parts after the first begin their segments.
 fn publish(engine: &Engine, first: u64, slot: u32, file: &File) -> io::Result<()> {
     let layout = engine.layout();
-    let damaged = || io::Error::other("the record is not whole");
+    let damaged = || io::Error::other("the record is incomplete");
     let segment = (first >> 32) as u32;
     if segment >= layout.segments {
         return Err(damaged());
@@ -177,7 +177,7 @@ fn publish(engine: &Engine, first: u64, slot: u32, file: &File) -> io::Result<()
         if header.part == 0 && file.metadata()?.len() <= header.offset {
             // A write beyond the end that has not begun need not be made: the kernel may have refused it, and killed
             // its process for it (SIGXFSZ).
-            return Err(io::Error::other("nothing of it is in the file"));
+            return Err(io::Error::other("no part of the write is in the file"));
         }
         let mut bytes = vec![0; header.length as usize];
         engine.pool().read(at + LINE, &mut bytes[..header.stored as usize]);

@@ -84,13 +84,13 @@ impl std::fmt::Display for TableError {
         match self {
             Self::Damaged { zone, entry } => write!(
                 f,
-                "entry {entry} of the pool's zone {zone:?} is damaged: what it names cannot be replayed. \
-                 `seawall inspect` shows the rest"
+                "entry {entry} of the pool's zone {zone:?} is damaged: the records for the file or directory \
+                 that it names cannot be replayed. `seawall inspect` shows the rest"
             ),
             Self::Full(Zone::Roots) => write!(
                 f,
-                "{ROOTS} directories are registered in this pool, and all of them are still there: use another \
-                 pool for this one"
+                "{ROOTS} directories are registered in this pool, which is its limit, and all of them still \
+                 exist: use another pool for this one"
             ),
             Self::Full(zone) => write!(f, "the pool's zone {zone:?} has no free entry: use a larger pool"),
             Self::TooLong => write!(f, "the path or the file handle is too long"),

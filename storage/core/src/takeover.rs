@@ -44,11 +44,11 @@ pub enum StartError {
     Io { path: PathBuf, error: io::Error },
     #[error("run-time memory {path}: {error:?}")]
     Map { path: PathBuf, error: seawall_media::MapError },
-    #[error("pool and run-time memory do not belong together: {0:?}")]
+    #[error("the pool and the run-time memory do not belong together: {0:?}")]
     Attach(AttachError),
     #[error(
-        "the log's device cannot be written: {0}. What was acknowledged is kept: see the kernel's log, \
-         repair the device, and start again"
+        "cannot write to the log's device: {0}. Everything that was acknowledged is kept: see the kernel's \
+         log, repair the device, and start again"
     )]
     Device(io::Error),
     #[error(
@@ -180,12 +180,12 @@ fn create_file(path: &Path, shape: Shape, pool: &Pool) -> io::Result<File> {
 
 /// Takes room for it, and fills it in.
 fn lay_out(file: &File, shape: Shape, pool: &Pool) -> io::Result<()> {
-    let len = shape.total_bytes().ok_or_else(|| io::Error::other("a pool of absurd size"))? as u64;
+    let len = shape.total_bytes().ok_or_else(|| io::Error::other("no pool has this size"))? as u64;
     file.set_len(len)?;
     rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, len)?;
     let region = Region::map(file, len, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
     Header::format(&region, pool.uuid(), u128::from_le_bytes(pool::boot()), shape, Clock::calibrate());
-    let shm = Shm::open(region).map_err(|_| io::Error::other("a fresh memory does not open"))?;
+    let shm = Shm::open(region).map_err(|_| io::Error::other("cannot open the new run-time memory"))?;
     let next = pool.retired().load(&pool.region).unwrap_or(0) + 1;
     shm.header().next_lsn().store(next, SeqCst);
     Ok(())

@@ -120,7 +120,7 @@ fn an_image_in_front_of_another_copy_of_its_log_is_refused() {
         }
     });
     fs::copy(copy.path(), &used.path).expect("put in its place");
-    refused(used.open(), &["another copy of this log", "put that log back"]);
+    refused(used.open(), &["another copy of this log", "put the other copy back"]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_batch_that_the_device_confirmed_and_lost_is_named() {
     used.cut();
     let batches = used.batches();
     used.patch(batches[batches.len() - 2], |bytes| bytes.fill(0));
-    let words = ["was reported durable by its device and is gone", "does not honour its flush"];
+    let words = ["of the log durable, and the batch is gone", "does not honour flush requests"];
     refused(used.open(), &words);
     refused(block::open_read_only_in(&used.path, used.memory.path()), &words);
     let damage = block::check(&used.path).expect_err("found");
@@ -188,7 +188,7 @@ fn a_drive_that_lies_is_found_out_unless_it_lost_only_its_newest_batches() {
         } else {
             refused(
                 used.open(),
-                &["was reported durable by its device and is gone", "does not honour its flush"],
+                &["of the log durable, and the batch is gone", "does not honour flush requests"],
             );
         }
     }
@@ -211,7 +211,7 @@ fn a_look_writes_nothing_and_sees_what_a_recovery_would() {
     assert_eq!(live(&pool), 3);
     // In use.
     assert_eq!(live(&look()), 3);
-    refused(used.open(), &["in use by a living daemon"]);
+    refused(used.open(), &["in use by a running daemon"]);
 }
 
 /// What each place of the anchor says: 0, or how far a log was closed.
@@ -292,7 +292,7 @@ fn a_log_whose_device_failed_and_is_back_is_recovered_in_the_same_boot() {
     let used = Used::and(fail);
     let last = *used.batches().last().expect("batches");
     used.patch(last, |bytes| bytes.fill(0));
-    refused(used.open(), &["failed, and still does", "do not restart this machine"]);
+    refused(used.open(), &["failed and still fails", "do not restart this machine"]);
 }
 
 // Holds: R8
@@ -312,7 +312,7 @@ fn places_that_cannot_hold_a_log_are_refused_and_nothing_is_left() {
     let text = make(&ram.path().join("log"), IMAGE);
     assert!(text.contains("is RAM, and survives no power cut"), "{text}");
     fs::write(&at, "something").expect("written");
-    assert!(make(&at, IMAGE).contains("exists already"));
+    assert!(make(&at, IMAGE).contains("already exists"));
     assert_eq!(fs::read_dir(disk.path()).expect("a directory").count(), 1);
     assert!(!block::is_journal(&at).expect("readable"));
 }

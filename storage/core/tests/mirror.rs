@@ -277,7 +277,7 @@ fn what_was_acknowledged_is_on_both_and_either_supplies_what_the_other_one_lost(
             let again = cut.open(copy).expect("a log").mirror.expect("a mirror").notes;
             assert_eq!(again, Vec::<String>::new(), "nothing is left to do");
         }
-        cut.without(copy, || cut.refused(1 - copy, &["is not there", "may hold more", "--alone"]));
+        cut.without(copy, || cut.refused(1 - copy, &["is missing", "may hold more", "--alone"]));
     }
 }
 
@@ -295,7 +295,7 @@ fn a_copy_that_was_left_behind_is_never_believed() {
         used.commit();
         assert_eq!(used.devices.writes.get(), before + 1, "the dead one is left alone");
         let cut = used.cut();
-        cut.without(1 - dead, || cut.refused(dead, &["is not there", "may hold more"]));
+        cut.without(1 - dead, || cut.refused(dead, &["is missing", "may hold more"]));
         cut.without(dead, || {
             let pool = cut.open(1 - dead).expect("it is alone");
             assert!(pool.mirror.as_ref().expect("a mirror").notes[0].contains("LOST ITS MIRROR"));
@@ -303,7 +303,7 @@ fn a_copy_that_was_left_behind_is_never_believed() {
         });
         assert_eq!(cut.live(dead), 3, "the stale one was rebuilt from the other one");
         assert!(cut.is_equal());
-        cut.without(dead, || cut.refused(1 - dead, &["is not there"]));
+        cut.without(dead, || cut.refused(1 - dead, &["is missing"]));
     }
 }
 
@@ -419,7 +419,7 @@ fn what_cannot_be_a_mirror_is_refused_and_changes_nothing() {
     make("a", JOURNAL);
     make("b", JOURNAL);
     for (mirror, words) in
-        [(at("a"), "exists already"), (at("b"), "exists already"), (memory.path().join("x"), "RAM")]
+        [(at("a"), "already exists"), (at("b"), "already exists"), (memory.path().join("x"), "RAM")]
     {
         let said = join("a", &mirror).expect_err("refused");
         assert!(said.contains(words), "{said}");
@@ -427,7 +427,7 @@ fn what_cannot_be_a_mirror_is_refused_and_changes_nothing() {
     assert_eq!(block::mirror_of(&at("a")).expect("readable"), None);
     join("a", &at("a2")).expect("a mirror");
     join("b", &at("b2")).expect("a mirror");
-    assert!(join("a", &at("a3")).expect_err("refused").contains("mirrored already"));
+    assert!(join("a", &at("a3")).expect_err("refused").contains("already mirrored"));
     fs::rename(at("b2"), at("a2")).expect("moved");
     let open = |name: &str| block::open_in(&at(name), memory.path()).map(|pool| pool.path);
     let said = open("a").expect_err("refused").to_string();
@@ -451,15 +451,15 @@ fn two_copies_that_both_went_on_alone_are_refused() {
     let cut = used.cut();
     for copy in [0, 1] {
         cut.without(1 - copy, || {
-            cut.refused(copy, &["is not there"]);
+            cut.refused(copy, &["is missing"]);
             for entry in fs::read_dir(cut.memory.path()).expect("memory").flatten() {
                 fs::remove_file(entry.path()).expect("removed");
             }
             block::part_mirror(&cut.paths[copy], cut.memory.path()).expect("alone");
         });
     }
-    cut.refused(0, &["went on without the other one", "choose"]);
-    cut.refused(1, &["went on without the other one"]);
+    cut.refused(0, &["each went on without the other", "choose"]);
+    cut.refused(1, &["each went on without the other"]);
 }
 
 /// Says something else in both places of a copy's anchor.
@@ -492,9 +492,9 @@ fn a_rebuild_that_is_cut_short_is_made_again_and_what_it_left_is_not_believed() 
         if believed_says_both {
             say(&cut.paths[0], MirrorState::Both, 2);
         }
-        cut.without(0, || cut.refused(1, &["not whole yet", "bring back"]));
+        cut.without(0, || cut.refused(1, &["is incomplete", "bring back"]));
         cut.without(1, || match believed_says_both {
-            true => cut.refused(0, &["is not there"]),
+            true => cut.refused(0, &["is missing"]),
             false => assert_eq!(cut.live(0), 2),
         });
         assert_eq!(cut.live(1), 2, "by the path of the unfinished one");
@@ -590,7 +590,7 @@ fn a_rebuild_whose_device_fails_fails_no_commit_and_is_not_believed() {
     assert_eq!(used.devices.writes.get(), before + 1, "it is left alone");
     let written = usize::from(used.written.get());
     let cut = used.cut();
-    cut.without(0, || cut.refused(1, &["not whole yet"]));
+    cut.without(0, || cut.refused(1, &["is incomplete"]));
     cut.without(1, || assert_eq!(cut.live(0), written, "the other one is alone"));
 }
 
@@ -616,7 +616,7 @@ fn a_former_copy_leads_to_those_that_count() {
         for path in [&cut.paths[0], &cut.paths[1], &former] {
             let pool = cut.open_at(path).expect("a log");
             let mirror = pool.mirror.as_ref().expect("a mirror");
-            let is_told = mirror.notes.iter().any(|note| note.contains("is no copy of the log any more"));
+            let is_told = mirror.notes.iter().any(|note| note.contains("is no longer a copy of the log"));
             assert_eq!((mirror.paths(), is_told), (cut.paths.clone(), *path == former), "{}", path.display());
             assert_eq!(live(&pool), written, "{}", path.display());
         }
@@ -639,12 +639,12 @@ fn what_cannot_take_the_place_of_a_lost_copy_is_refused_and_commits_go_on() {
         assert!(said.contains(words), "{said}");
         used.commit();
     };
-    refused(&used, &third, "both copies are whole");
+    refused(&used, &third, "both copies are complete");
     used.devices.fails.set(Some(1));
     used.commit();
     used.devices.fails.set(None);
-    refused(&used, &first, "commits go on with");
-    refused(&used, &used.file.path, "exists already");
+    refused(&used, &first, "to which commits still go");
+    refused(&used, &used.file.path, "already exists");
     refused(&used, &used.world.memory.path().join("x"), "RAM");
     let World { disk: Some(others), pool: _pool, .. } = &World::mirrored(IMAGE, JOURNAL) else { panic!() };
     fs::copy(others.path().join("mirror"), &third).expect("another log's");

@@ -271,7 +271,7 @@ fn what_somebody_else_put_in_the_place_of_a_file_is_not_replaced_without_a_word(
     };
     let refused = again(false).expect_err("somebody else's file is there");
     assert!(matches!(refused, RecoverError::Unresolved(_)), "{refused}");
-    assert!(refused.to_string().contains("file is another file than the log knows there"), "{refused}");
+    assert!(refused.to_string().contains("file is not the file that the log expects there"), "{refused}");
     let report = again(true).expect("an operator says so");
     assert_eq!(report.given_up.len(), 1);
     assert_eq!(fs::read_to_string(dir.path().join("file")).expect("read"), "theirs");

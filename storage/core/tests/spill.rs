@@ -378,7 +378,7 @@ fn the_area_of_another_pool_is_not_believed() {
     let path = pool.path.clone();
     drop(pool);
     let refused = recover(&pool::open(&path).expect("open"), REPLAY).expect_err("refused").to_string();
-    assert!(refused.contains("no spill area"), "{refused}");
+    assert!(refused.contains("not a spill area"), "{refused}");
 }
 
 /// A device that fails switches the area off; what is in memory is destaged as ever.

@@ -255,7 +255,7 @@ fn a_recovery_that_was_cut_is_made_again() {
     let options = Options { mode: Mode::Replay, accept_loss: false };
     let pool = pool::open(&path).expect("open");
     let cut = recover_into(&pool, options, &Cut(Directories::of(&pool)));
-    assert!(matches!(cut, Err(RecoverError::Io { doing: "syncing", .. })), "{cut:?}");
+    assert!(matches!(cut, Err(RecoverError::Io { doing: "sync", .. })), "{cut:?}");
     let made = handle(&dir.path().join("base/1"));
     fs::write(dir.path().join("base/1"), "what the disk kept of it").expect("written");
     recover(&pool, options).expect("a recovery");

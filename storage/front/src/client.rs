@@ -100,7 +100,7 @@ impl Transport for Socket {
 
     fn not_served(&self) {
         if !self.not_served.swap(true, Relaxed) {
-            errln!("seawall: the daemon that answers belongs to another user than this process's");
+            errln!("seawall: the daemon that answers does not belong to the user of this process");
         }
     }
 }

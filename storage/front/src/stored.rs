@@ -49,7 +49,7 @@ pub fn read(at: u64, into: &mut [u8]) -> FromDisk {
 /// # Errors
 /// If it cannot be mapped, or is of another version.
 pub fn join(fd: BorrowedFd<'_>, len: u64) -> io::Result<Cache> {
-    let refused = |why: &dyn fmt::Debug| io::Error::other(format!("its block cache cannot be used: {why:?}"));
+    let refused = |why: &dyn fmt::Debug| io::Error::other(format!("cannot use its block cache: {why:?}"));
     let region = Region::map(fd, len, false).map_err(|e| refused(&e))?;
     Cache::join(region).map(|cache| cache.reading(read)).map_err(|e| refused(&e))
 }

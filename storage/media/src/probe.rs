@@ -70,8 +70,8 @@ pub enum ProbeError {
 impl std::fmt::Display for ProbeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Map(e) => write!(f, "the file cannot be mapped: {e:?}"),
-            Self::Io(e) => write!(f, "the file system cannot be asked: {e}"),
+            Self::Map(e) => write!(f, "cannot map the file: {e:?}"),
+            Self::Io(e) => write!(f, "cannot query the file system: {e}"),
         }
     }
 }

@@ -57,7 +57,7 @@ pub const EVENTS: [Row; 10] = [
         Event::LogFileSync,
         "log file sync",
         "engine",
-        "a durable write as its caller saw it; on a block device: what a sync waited for the log",
+        "a durable write as its caller saw it; on a block device: the time that a sync waited for the log",
     ),
     row(
         Event::LogFileRemoteWrite,
@@ -80,7 +80,8 @@ pub const EVENTS: [Row; 10] = [
         Event::FileRead,
         "db file sequential read",
         "cache",
-        "reads of what the block cache was asked for and did not have: from the page cache, or the disk",
+        "reads of blocks that the block cache was asked for and did not have: from the page cache, or the \
+         disk",
     ),
 ];
 

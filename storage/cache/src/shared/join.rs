@@ -13,7 +13,7 @@ pub enum OpenError {
     #[error("this is not a block cache's zone")]
     NotAZone,
     /// It has the format of this version.
-    #[error("the zone has format version {0}, this program knows version {FORMAT_VERSION}")]
+    #[error("the zone has format version {0}, and this program knows only version {FORMAT_VERSION}")]
     Version(u32),
     /// Its numbers contradict each other or its length.
     #[error("the zone should have {expected} bytes and has {found}")]
@@ -45,7 +45,7 @@ impl Cache {
         match header {
             header if !header.is_ours() => Err(OpenError::NotAZone),
             header if header.version != FORMAT_VERSION => Err(OpenError::Version(header.version)),
-            header if !header.is_whole() => Err(OpenError::Damaged("its header's checksum")),
+            header if !header.is_whole() => Err(OpenError::Damaged("the checksum of its header is wrong")),
             header => {
                 fits(header.layout(), &region)?;
                 Ok(Self { region, layout: header.layout(), is_durable: header.is_durable(), read: None })

@@ -117,7 +117,7 @@ impl Cache {
         match self.region.u64(CLEAN).load(SeqCst) {
             0 => Ok(false),
             clean if clean == 1 << 32 | u64::from(self.index_sum()) => Ok(true),
-            _ => Err(OpenError::Damaged("the checksum of its index")),
+            _ => Err(OpenError::Damaged("the checksum of its index is wrong")),
         }
     }
 

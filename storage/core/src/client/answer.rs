@@ -73,15 +73,16 @@ impl Registered {
                 Some("a data file is not in the log, so its pages can tear; the daemon's log says why")
             }
             Self::Bypass => Some(
-                "a data file is not in the log, so its pages can tear: the daemon does not take it for one",
+                "a data file is not in the log, so its pages can tear: the daemon does not consider it a \
+                 data file",
             ),
             Self::Later => Some(
                 "a data file is not in the log yet, so its pages can tear: the daemon stands still, or cannot \
                  take it now",
             ),
             Self::Suspended => Some(
-                "a data file is not in the log yet, so its pages can tear: its database has been frozen for longer than a \
-                 change waits",
+                "a data file is not in the log yet, so its pages can tear: its database has been frozen for \
+                 longer than a change can wait",
             ),
             Self::Unserved => Some(
                 "a data file is not in the log, so its pages can tear: the daemon that answers does not serve \

@@ -34,13 +34,15 @@ impl JoinError {
         match self {
             Self::OtherVersion => "the daemon is of another version",
             Self::Denied => "the daemon belongs to another user",
-            Self::Refused => "the daemon refused",
+            Self::Refused => "the daemon refused to serve this process",
             Self::NoDescriptors => "the daemon sent no descriptors",
-            Self::NotMapped => "its memory cannot be mapped",
+            Self::NotMapped => "the daemon's memory cannot be mapped",
             Self::RunTimeMemory => "the run-time memory is damaged",
             Self::Attach(AttachError::Superblock(_)) => "the pool is damaged or of another version",
-            Self::Attach(AttachError::NoJournal) => "the log lies on a device that this process cannot write",
-            Self::Attach(AttachError::Foreign) => "the run-time memory is another pool's",
+            Self::Attach(AttachError::NoJournal) => {
+                "the log lies on a device that this process cannot write to"
+            }
+            Self::Attach(AttachError::Foreign) => "the run-time memory belongs to another pool",
         }
     }
 }

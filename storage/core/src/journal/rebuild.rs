@@ -121,7 +121,7 @@ impl<'a> Rebuild<'a> {
         let _ = rustix::fs::fadvise(self.source, at, NonZeroU64::new(len), rustix::fs::Advice::DontNeed);
         let mut bytes = vec![0; len as usize];
         self.source.read_exact_at(&mut bytes, at).map_err(|error| {
-            io::Error::new(error.kind(), format!("reading the copy that is left: {error}"))
+            io::Error::new(error.kind(), format!("cannot read the copy that is left: {error}"))
         })?;
         let (buffer, _) = self.desk().buffer(lead.seat());
         self.image.copy_in(buffer, &bytes);

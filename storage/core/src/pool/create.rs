@@ -54,9 +54,9 @@ pub fn create_with_area(
         area::give_name(file, plan)?;
     }
     if force && path.exists() {
-        let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "opening"))?;
+        let old = OpenOptions::new().read(true).write(true).open(path).map_err(io(path, "open"))?;
         lock(&old, path)?;
-        std::fs::remove_file(path).map_err(io(path, "removing"))?;
+        std::fs::remove_file(path).map_err(io(path, "remove"))?;
     }
     give_name(&file, path)
 }
@@ -81,7 +81,7 @@ fn create_file(path: &Path, size: u64) -> Result<File, PoolError> {
     // Room is taken now: a full file system must not become a SIGBUS in a database.
     rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size)
         .map_err(|e| no_room(path, size, e.into()))?;
-    fill(&file, size).map_err(io(path, "filling"))?;
+    fill(&file, size).map_err(io(path, "fill"))?;
     Ok(file)
 }
 
@@ -90,7 +90,7 @@ fn no_room(path: &Path, bytes: u64, error: std::io::Error) -> PoolError {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             PoolError::NoRoom { path: directory(path).into(), bytes, error }
         }
-        _ => io(path, "reserving room for")(error),
+        _ => io(path, "reserve space for")(error),
     }
 }
 
@@ -137,5 +137,5 @@ fn create_in(
     }
     sb.write(&region);
     sb.write(&region);
-    file.sync_all().map_err(io(path, "syncing"))
+    file.sync_all().map_err(io(path, "sync"))
 }

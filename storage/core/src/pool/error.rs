@@ -18,20 +18,20 @@ pub enum PoolError {
     #[error("there is no pool at {0}: make one with `seawall init {0} --size 256M`")]
     Missing(PathBuf),
     #[error(
-        "{0} exists already: choose another path, or replace it with --force once `seawall verify` \
-         shows that it holds no live records"
+        "{0} already exists: choose another path, or replace it with --force once `seawall verify` shows \
+         that it holds no live records"
     )]
     Exists(PathBuf),
     #[error(fmt = size_text)]
     Size { path: PathBuf, size: u64 },
     #[error(
-        "the pool {0} is in use by a living daemon: `seawall status --pool {0}` shows it, \
+        "the pool {0} is in use by a running daemon: `seawall status --pool {0}` shows it, \
          `seawall stop --pool {0}` ends it"
     )]
     InUse(PathBuf),
     #[error(
-        "{path}: {because}, so it would not survive power loss; for trying, testing and measuring, ask \
-         for it by name: --emulated"
+        "{path}: {because}, so the log would not survive power loss; to use it for trials, tests and \
+         measurements, pass --emulated"
     )]
     NotEmulated { path: PathBuf, because: String },
     #[error(fmt = superblock_text)]
@@ -41,7 +41,7 @@ pub enum PoolError {
          or make a new pool with `seawall init --force`"
     )]
     OtherHost { path: PathBuf },
-    #[error("{path} cannot be mapped: {error:?}")]
+    #[error("cannot map {path}: {error:?}")]
     Map { path: PathBuf, error: MapError },
     #[error("{path}: {error}")]
     Probe { path: PathBuf, error: ProbeError },
@@ -51,24 +51,26 @@ pub enum PoolError {
     )]
     Journal { path: PathBuf, error: JournalError },
     #[error(
-        "{0} is the image of a pool whose log lies on a block device, and holds only what that log does not \
-         need: name the log instead"
+        "{0} is the image of a pool whose log lies on a block device, and holds nothing that the log needs: \
+         name the log instead"
     )]
     Image(PathBuf),
     #[error(
-        "the device of the log {path} failed ({error}), so every sync of processes {users:?} fails: stop them \
-         (what was acknowledged is kept), then start again. See the kernel's log for the device's error"
+        "the device of the log {path} failed ({error}), so every sync of processes {users:?} fails: stop \
+         them (everything that was acknowledged is kept), then start again. See the kernel's log for the \
+         device's error"
     )]
     DeviceFailed { path: PathBuf, error: io::Error, users: Vec<u32> },
     #[error(
-        "the device of the log {path} failed, and still does: {error}. Repair it and start again. If it is \
-         lost: the files are whole in memory, so do not restart this machine before `sync` brought them to \
-         their disks; then move the log away, and `seawall recover --abandon DIRECTORY` removes the guards"
+        "the device of the log {path} failed and still fails: {error}. Repair it and start again. If it is \
+         lost: the files are complete in memory, so do not restart this machine until `sync` has written \
+         them to their disks; then move the log away, and remove the guards with \
+         `seawall recover --abandon DIRECTORY`"
     )]
     DeviceDead { path: PathBuf, error: JournalError },
     #[error(
-        "{0} exists and is no Seawall log: choose another path, or, if it is a device that may be \
-         overwritten, `seawall init --block {0}`"
+        "{0} exists and is not a Seawall log: choose another path or, if it is a device that may be \
+         overwritten, use `seawall init --block {0}`"
     )]
     NotALog(PathBuf),
     #[error(
@@ -76,8 +78,8 @@ pub enum PoolError {
     )]
     NotBlock { path: PathBuf, because: String },
     #[error(
-        "{path} is in use or holds something ({by}), and nothing was changed: if it may be overwritten, unmount \
-         it and say so with --force (a log is made by `seawall init --block`)"
+        "{path} is in use or not empty ({by}), and nothing was changed: if it may be overwritten, unmount it \
+         and pass --force (`seawall init --block` makes a log)"
     )]
     UsedDevice { path: PathBuf, by: &'static str },
     #[error(
@@ -88,25 +90,26 @@ pub enum PoolError {
     #[error("the mirror of the log {path}: {why}")]
     Mirror { path: PathBuf, why: String },
     #[error(
-        "the log {path} is mirrored on {other}, which is not there ({why}) and may hold more: bring it back. If it is \
-         lost for good, and it was not in use without {path} before: `seawall mirror --alone --pool {path}`"
+        "the log {path} is mirrored on {other}, which is missing ({why}) and may hold more: bring it back. \
+         If it is lost for good, and was never in use without {path}, use \
+         `seawall mirror --alone --pool {path}`"
     )]
     MirrorMissing { path: PathBuf, other: PathBuf, why: String },
     #[error(
-        "the copy {path} of a mirrored log was not whole yet when its making was cut short: bring back {other}, from \
-         which it was made"
+        "the copy {path} of a mirrored log is incomplete, because making it was interrupted: bring back \
+         {other}, from which it was made"
     )]
     MirrorUnfinished { path: PathBuf, other: PathBuf },
     #[error(
-        "both copies of the log, {path} and {other}, went on without the other one, so neither holds everything: \
-         choose the one that the database was last used with, and move the other one away"
+        "the two copies of the log, {path} and {other}, each went on without the other, so neither holds \
+         everything: choose the one that the database used last, and move the other one away"
     )]
     MirrorSplit { path: PathBuf, other: PathBuf },
-    #[error("{path}: {why}. Start with that copy: --pool {other}")]
+    #[error("{path}: {why}. Start with the other copy: --pool {other}")]
     MirrorLost { path: PathBuf, other: PathBuf, why: String },
     #[error(
-        "what the pool {0} says about its spill area is damaged, and a part of the log may be there. Restore the \
-         pool if it is a copy; else restore the database from a backup"
+        "the description of the spill area in the pool {0} is damaged, and a part of the log may be in the \
+         area. Restore the pool if it is a copy; else restore the database from a backup"
     )]
     SpillZone(PathBuf),
     #[error("{path}: a spill area behind a pool of this size may have {} to {} MiB: choose another --spill-size, or a \
@@ -114,7 +117,7 @@ pub enum PoolError {
     SpillSize { path: PathBuf, least: u64, most: u64 },
     #[error("the pool {path}: {why}")]
     Spill { path: PathBuf, why: String },
-    #[error("the spill area {path} cannot be made: {error}. Name a file that does not exist yet, on a disk")]
+    #[error("cannot make the spill area {path}: {error}. Name a file that does not exist yet, on a disk")]
     SpillPath { path: PathBuf, error: io::Error },
     #[error(fmt = room_text)]
     NoRoom { path: PathBuf, bytes: u64, error: io::Error },
@@ -135,7 +138,8 @@ impl fmt::Display for LimitText {
         let kib = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX) >> 10;
         write!(
             f,
-            "no file may become so long (ulimit -f is {kib} KiB): raise the limit, or ask for less with --size"
+            "the file would exceed the limit on file sizes (ulimit -f is {kib} KiB): raise the limit, or ask \
+             for less with --size"
         )
     }
 }
@@ -160,7 +164,7 @@ fn room_text(path: &Path, bytes: &u64, error: &io::Error, f: &mut fmt::Formatter
 fn io_text(path: &Path, doing: &str, error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match is_limit(error) {
         true => write!(f, "{}: {}", path.display(), LimitText),
-        false => write!(f, "{doing} {}: {error}", path.display()),
+        false => write!(f, "cannot {doing} {}: {error}", path.display()),
     }
 }
 
@@ -170,8 +174,8 @@ fn superblock_text(path: &Path, error: &SuperblockError, f: &mut fmt::Formatter<
         SuperblockError::NotAPool => write!(f, "{p} is not a Seawall pool: check the path"),
         SuperblockError::Version(found) => write!(
             f,
-            "the pool {p} has format version {found}, this program knows {FORMAT_VERSION} and {SPILL_VERSION}: recover it with \
-             the version that made it"
+            "the pool {p} has format version {found}, and this program knows only {FORMAT_VERSION} and \
+             {SPILL_VERSION}: recover it with the version that made it"
         ),
         SuperblockError::Damaged => write!(
             f,

@@ -16,7 +16,7 @@ pub(super) fn unnamed(path: &Path) -> Result<File, PoolError> {
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     rustix::fs::open(directory(path), flags, FileMode::RUSR | FileMode::WUSR)
         .map(File::from)
-        .map_err(|e| io(path, "creating")(e.into()))
+        .map_err(|e| io(path, "create")(e.into()))
 }
 
 /// Gives it the name, durably, unless the name was taken meanwhile.
@@ -24,9 +24,9 @@ pub(super) fn give_name(file: &File, path: &Path) -> Result<(), PoolError> {
     let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(|e| match e {
         rustix::io::Errno::EXIST => PoolError::Exists(path.into()),
-        e => PoolError::Io { path: path.into(), doing: "naming", error: e.into() },
+        e => PoolError::Io { path: path.into(), doing: "create", error: e.into() },
     })?;
-    durable::sync_name(path).map_err(io(path, "syncing the directory of"))
+    durable::sync_name(path).map_err(io(path, "sync the directory of"))
 }
 
 /// The directory of a path.
@@ -50,5 +50,5 @@ pub(super) fn fill(file: &File, size: u64) -> std::io::Result<()> {
 
 /// A new pool's UUID.
 pub(super) fn random_uuid(path: &Path) -> Result<[u8; 16], PoolError> {
-    seawall_media::random_uuid().map_err(io(path, "drawing a UUID for"))
+    seawall_media::random_uuid().map_err(io(path, "generate a UUID for"))
 }

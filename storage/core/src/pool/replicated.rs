@@ -53,7 +53,7 @@ impl InMemory {
             return Ok(None);
         }
         if desk.failed().load(SeqCst) != 0 {
-            let users = mapped_by_others(&file).map_err(failing(&path, "looking for users of"))?;
+            let users = mapped_by_others(&file).map_err(failing(&path, "find out which processes use"))?;
             if !users.is_empty() {
                 let error = io::Error::from_raw_os_error(desk.failed().load(SeqCst) as i32);
                 return Err(PoolError::DeviceFailed { path, error, users });
@@ -144,7 +144,7 @@ impl InMemory {
             because,
         };
         if superblock.host != host() {
-            pool.move_here().map_err(failing(path, "moving to this host"))?;
+            pool.move_here().map_err(failing(path, "record this host in"))?;
         }
         Ok(pool)
     }
@@ -163,7 +163,7 @@ pub fn view<E: From<PoolError>>(
 ) -> Result<Pool, E> {
     let at = image_path(memory, uuid);
     let all = journal_open::memory_bytes(bytes, layout(&at, bytes)?);
-    let owner = path.metadata().map(|meta| meta.uid()).map_err(failing(path, "looking at"))?;
+    let owner = path.metadata().map(|meta| meta.uid()).map_err(failing(path, "read the owner of"))?;
     let seen = image::view((&at, path), (all, uuid, bytes as usize), owner, fill)?;
     Ok(looked_at(path, seen, because)?)
 }
@@ -180,7 +180,7 @@ pub fn view_of_copy<E: From<PoolError>>(
     fill: impl FnOnce(&Region) -> Result<(), E>,
 ) -> Result<Pool, E> {
     let all = journal_open::memory_bytes(bytes, layout(path, bytes)?);
-    let file = nameless(all).map_err(failing(path, "making an image of"))?;
+    let file = nameless(all).map_err(failing(path, "make an image of"))?;
     let region = Region::map(&file, all, false).map_err(|e| map_error(path, e))?;
     fill(&region)?;
     Ok(looked_at(path, (file, region), because)?)
@@ -223,7 +223,7 @@ pub fn format<E: From<PoolError>>(
     mut take: impl FnMut(u64, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let layout = layout(path, bytes)?;
-    let memory = nameless(bytes).map_err(failing(path, "making an image of"))?;
+    let memory = nameless(bytes).map_err(failing(path, "make an image of"))?;
     let region = Region::map(&memory, bytes, false).map_err(|e| map_error(path, e))?;
     let owner = rustix::process::getuid().as_raw();
     let mut superblock = Superblock::new(layout, bytes, uuid, host(), Superblock::JOURNALED, owner);

@@ -12,7 +12,7 @@ use super::error::PoolError;
 pub(in crate::pool) fn lock(file: &File, path: &Path) -> Result<(), PoolError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
         rustix::io::Errno::WOULDBLOCK => PoolError::InUse(path.into()),
-        e => PoolError::Io { path: path.into(), doing: "locking", error: e.into() },
+        e => PoolError::Io { path: path.into(), doing: "lock", error: e.into() },
     })
 }
 
@@ -28,7 +28,7 @@ pub(in crate::pool) fn opening(path: &Path) -> impl FnOnce(io::Error) -> PoolErr
     let path = path.to_owned();
     move |error| match error.kind() {
         io::ErrorKind::NotFound => PoolError::Missing(path),
-        _ => PoolError::Io { path, doing: "opening", error },
+        _ => PoolError::Io { path, doing: "open", error },
     }
 }
 

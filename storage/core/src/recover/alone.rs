@@ -128,7 +128,8 @@ impl Marks {
         let found = read.entry(number).or_insert_with(|| self.mark.read(directory, owner));
         match found.clone()? {
             Some(alone) if is_older_than_files(self.since, alone) => Err(Unwritable::Dropped(format!(
-                "the file is newer: its host went on without keepers in turn {alone}, and this copy is of turn {}",
+                "the file is newer: its host went on without keepers in turn {alone}, and this copy of the \
+                 log is from turn {}",
                 self.since
             ))),
             _ => Ok(()),
@@ -138,9 +139,11 @@ impl Marks {
 
 fn text(turn: u64) -> String {
     format!(
-        "The database here went on without the keepers of its log, because too few of them were reached.\n\
-         What they have of the log up to this turn is older than these files, and must not be replayed into them.\n\
-         Do not remove this file: Seawall does, when the keepers have the log again.\n\
+        "The database here went on without the keepers of its log, because too few of them could be \
+         reached.\n\
+         Their copies of the log, up to this turn, are older than these files, and must not be replayed into \
+         them.\n\
+         Do not remove this file: Seawall removes it when the keepers have the log again.\n\
          {TURN}{turn}\n"
     )
 }

@@ -31,7 +31,7 @@ pub(super) fn by_its_database(preset: Preset, dir: &File, path: &Path) -> Option
     let name = path.as_os_str().as_bytes();
     match preset {
         Preset::Postgres if is_new_segment(name) => {
-            Some("PostgreSQL has removed this segment in the making, as it does whenever it starts".into())
+            Some("PostgreSQL has removed this unfinished segment, as it does whenever it starts".into())
         }
         Preset::Mariadb if is_binary_log(name) => {
             let index = path.with_extension("index");

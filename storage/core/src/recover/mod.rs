@@ -87,7 +87,7 @@ pub fn recover_into(pool: &Pool, options: Options, locate: &impl Locate) -> Resu
     if replayed && !(targets.is_empty() && names.is_empty()) {
         locate.begin().map_err(|(file, error)| RecoverError::Io {
             file,
-            doing: "marking the replay in",
+            doing: "record the start of the replay in",
             error,
         })?;
         names.replay(pool, &scan, &mut report)?;

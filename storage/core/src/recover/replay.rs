@@ -21,7 +21,7 @@ pub(super) fn replay(
         for part in parts {
             report.bytes += apply(pool, part, target).map_err(|error| RecoverError::Io {
                 file: target.path.clone(),
-                doing: "replaying into",
+                doing: "replay records into",
                 error,
             })?;
         }
@@ -35,8 +35,10 @@ fn apply(pool: &Pool, part: &Found, target: &Target<impl Sink>) -> io::Result<u6
     match h.kind() {
         Some(RecordKind::Write) => write(pool, part, target).map(|()| u64::from(h.length)),
         Some(RecordKind::Truncate) => target.file.set_len(h.offset).map(|()| 0),
-        Some(RecordKind::Names) => Err(io::Error::other("a change of names in a file")),
-        None => Err(io::Error::other("a record of a later version")),
+        Some(RecordKind::Names) => {
+            Err(io::Error::other("the record changes the names in a directory, and this is a file"))
+        }
+        None => Err(io::Error::other("the record is from a later version")),
     }
 }
 
@@ -60,7 +62,7 @@ pub(super) fn sync(targets: &BTreeMap<u32, Target<impl Sink>>) -> Result<(), Rec
     targets.values().try_for_each(|target| {
         target.file.sync_all().map_err(|error| RecoverError::Io {
             file: target.path.clone(),
-            doing: "syncing",
+            doing: "sync",
             error,
         })
     })

@@ -83,7 +83,10 @@ pub enum RecoverError {
         lines(.0)
     )]
     Unresolved(Vec<Unresolved>),
-    #[error("{doing} {file}: {error}. The log is kept: solve this and run `seawall recover` again")]
+    #[error(
+        "cannot {doing} {file}: {error}. The log is kept: solve this problem, then run `seawall recover` \
+         again"
+    )]
     Io { file: PathBuf, doing: &'static str, error: std::io::Error },
 }
 

@@ -95,7 +95,7 @@ impl<F> Targets<F> {
     ) -> Result<(), RecoverError> {
         for (slot, at) in &self.again {
             let path = ground.files.get(slot).map(|entry| ground.path(entry)).unwrap_or_default();
-            let failed = |error| RecoverError::Io { file: path.clone(), doing: "opening", error };
+            let failed = |error| RecoverError::Io { file: path.clone(), doing: "open", error };
             let file = names.directory(at).and_then(|names| ground.locate.open_again(names, &at.name));
             self.found.insert(*slot, Target { file: file.map_err(failed)?, path });
         }
@@ -173,11 +173,13 @@ fn locate(root: &RootEntry, dir: &File, entry: &FileEntry) -> Result<Target<File
         Some(file) => (file, entry.path.clone()),
         None => search(dir, Path::new(""), entry).ok_or_else(|| absent(root, dir, entry, error))?,
     };
-    let owner = rustix::fs::fstat(&file).map_err(|e| format!("it cannot be looked at: {e}"))?.st_uid;
+    let owner = rustix::fs::fstat(&file).map_err(|e| format!("cannot read its owner: {e}"))?.st_uid;
     if owner != root.uid {
-        return Err(
-            format!("it belongs to user {owner}, the directory was registered by {}", root.uid).into()
-        );
+        return Err(format!(
+            "it belongs to user {owner}, but its directory was registered by user {}",
+            root.uid
+        )
+        .into());
     }
     Ok(Target { file, path: root.path.join(path) })
 }
@@ -185,7 +187,7 @@ fn locate(root: &RootEntry, dir: &File, entry: &FileEntry) -> Result<Target<File
 /// A file that is there and may not be opened is not gone: putting it back would not help.
 fn absent(root: &RootEntry, dir: &File, entry: &FileEntry, error: Option<io::Error>) -> Unwritable {
     if let Some(error) = error {
-        return Unwritable::Lost(format!("it cannot be opened: {error}"));
+        return Unwritable::Lost(format!("cannot open it: {error}"));
     }
     match dropped::by_its_database(root.preset, dir, &entry.path) {
         Some(why) => Unwritable::Dropped(why),
@@ -197,7 +199,7 @@ fn open_root(root: &RootEntry) -> Result<File, String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let dir = rustix::fs::open(&root.path, flags, FileMode::empty())
         .map(File::from)
-        .map_err(|e| format!("its directory {} cannot be opened: {e}", root.path.display()))?;
+        .map_err(|e| format!("cannot open its directory {}: {e}", root.path.display()))?;
     match identity(&dir) {
         Ok(id) if id == root.identity => Ok(dir),
         Ok(_) => Err(format!("{} is another directory than the registered one", root.path.display())),

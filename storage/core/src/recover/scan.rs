@@ -84,10 +84,10 @@ impl std::fmt::Display for Damage {
                 write!(f, "record {lsn} names file slot {slot} in a generation that does not exist")
             }
             Self::Range { lsn, slot } => {
-                write!(f, "record {lsn} would write file slot {slot} beyond what a file can hold")
+                write!(f, "record {lsn} would write to file slot {slot} beyond the largest possible file")
             }
             Self::Parts { lsn } => write!(f, "the parts of record {lsn} do not belong together"),
-            Self::Sequence { lsn } => write!(f, "no log comes to the number {lsn}"),
+            Self::Sequence { lsn } => write!(f, "the record number {lsn} is higher than any log can reach"),
             Self::Retired => write!(f, "the retired LSN is unreadable"),
             Self::Slot { slot } => {
                 write!(f, "slot {slot} of the spill area does not hold the segment that was copied to it")

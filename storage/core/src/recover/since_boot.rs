@@ -32,7 +32,8 @@ struct Times {
 /// # Errors
 /// What is wrong, as a sentence.
 pub(super) fn unchanged(file: &File) -> Result<(), String> {
-    let stat = rustix::fs::fstat(file).map_err(|e| format!("it cannot be looked at: {e}"))?;
+    let stat =
+        rustix::fs::fstat(file).map_err(|e| format!("cannot read the time of its last change: {e}"))?;
     let now = nanoseconds(clock_gettime(ClockId::Realtime));
     let up = nanoseconds(clock_gettime(ClockId::Boottime));
     let changed = i128::from(stat.st_mtime as i64) * SECOND + i128::from(stat.st_mtime_nsec as i64);
@@ -51,7 +52,7 @@ impl Times {
         }
         if changed > now + SECOND {
             return Err(format!(
-                "it was changed {} s after what the clock says it is now, so the clock has been set back: set it \
+                "it was changed {} s after the clock's present time, so the clock has been set back: set it \
                  right and recover again",
                 (changed - now) / SECOND
             ));
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn a_change_in_the_future_is_a_clock_that_was_set_back() {
         let refused = changed_after(3_660_000).expect_err("of the future");
-        assert!(refused.contains("3600 s after what the clock says"), "{refused}");
+        assert!(refused.contains("3600 s after the clock's present time"), "{refused}");
         assert!(changed_after(60_900).is_err_and(|e| e.contains("since the machine started")));
     }
 }

@@ -145,7 +145,7 @@ fn believe(path: &Path, named: &SpillDescriptor, sb: &Superblock) -> Result<File
     let file = File::open(path).map_err(|e| e.to_string())?;
     let mut block = vec![0; 4096];
     file.read_exact_at(&mut block, 0).map_err(|e| e.to_string())?;
-    let header = AreaHeader::parse(&block).ok_or("it is no spill area, or its first block is damaged")?;
+    let header = AreaHeader::parse(&block).ok_or("it is not a spill area, or its first block is damaged")?;
     let expected = AreaHeader::new(sb.uuid, named.area, sb.segment_bytes, named.slots);
     if header != expected {
         return Err("it belongs to another pool".into());

@@ -69,7 +69,8 @@ impl Spiller {
         let layout = pool.layout();
         let entry = |slot| SpillEntry::of(layout, slot).load(&pool.region);
         let slots: Option<Vec<Spilled>> = (0..area.slots()).map(entry).collect();
-        let slots = slots.ok_or_else(|| io::Error::other("what the pool says about its slots is damaged"))?;
+        let slots = slots
+            .ok_or_else(|| io::Error::other("the pool's description of the spill area's slots is damaged"))?;
         let segment = layout.segment_bytes as usize;
         let bytes = (layout.segments / AT_ONCE) as usize * segment;
         let bytes = bytes.clamp(segment, BATCH.max(segment));

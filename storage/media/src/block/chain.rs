@@ -64,15 +64,16 @@ impl std::fmt::Display for JournalError {
             Self::Anchor(AnchorError::Geometry) => {
                 write!(
                     f,
-                    "the log's anchor contradicts itself or the device's length: it was truncated or damaged"
+                    "the log's anchor contradicts itself or the device's length: the log was truncated or \
+                     damaged"
                 )
             }
             Self::Lost { last, missing } => write!(
                 f,
-                "batch {missing} of the log was reported durable by its device and is gone (the last one there is \
-                 {last}): the device does not honour its flush, or is damaged"
+                "the device reported batch {missing} of the log durable, and the batch is gone (the last one \
+                 there is {last}): the device does not honour flush requests, or it is damaged"
             ),
-            Self::Io(e) => write!(f, "the log cannot be read: {e}"),
+            Self::Io(e) => write!(f, "cannot read the log: {e}"),
         }
     }
 }

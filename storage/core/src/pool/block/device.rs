@@ -20,7 +20,7 @@ pub fn is_journal(path: &Path) -> Result<bool, PoolError> {
     let mut copies = Vec::new();
     let file = File::open(path).map_err(opening(path))?;
     let read = file.take(2 * ANCHOR_BYTES as u64).read_to_end(&mut copies);
-    read.map_err(failing(path, "reading"))?;
+    read.map_err(failing(path, "read"))?;
     Ok(copies.chunks(ANCHOR_BYTES).any(|copy| copy.starts_with(&ANCHOR_MAGIC)))
 }
 
@@ -36,9 +36,9 @@ pub(super) fn open_locked(path: &Path) -> Result<File, PoolError> {
     drop(file);
     let file = exclusively(path).map_err(|error| match error.raw_os_error() {
         Some(code) if code == rustix::io::Errno::BUSY.raw_os_error() => {
-            PoolError::UsedDevice { path: path.into(), by: "it is mounted, or part of something" }
+            PoolError::UsedDevice { path: path.into(), by: "it is mounted, or something else uses it" }
         }
-        _ => PoolError::Io { path: path.into(), doing: "opening", error },
+        _ => PoolError::Io { path: path.into(), doing: "open", error },
     })?;
     lock(&file, path)?;
     Ok(file)

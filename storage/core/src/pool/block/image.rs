@@ -85,13 +85,14 @@ impl<'a> Source<'a> {
 
     /// The image, if this boot used it with this journal.
     fn existing(&self, at: &Path) -> Result<Option<(File, Option<Recovered>)>, PoolError> {
-        let failed = failing(at, "opening the image");
+        let failed = failing(at, "open the image");
         let Some((file, region)) = of_this_boot(at, self.bytes, self.anchor.uuid)? else { return Ok(None) };
         let desk = self.desk(&region);
         match desk.failed().load(SeqCst) {
             GIVEN_UP => Ok(None),
             _ if !open::is_of(desk, &self.anchor) => Err(failed(io::Error::other(
-                "it was used in front of another copy of this log, and holds what that one lacks: put that log back",
+                "it was used with another copy of this log, and holds records that this copy lacks: put the \
+                 other copy back",
             ))),
             0 => {
                 // This comes first, before a thread waits for a dead one whose process nobody has reaped.
@@ -114,7 +115,7 @@ impl<'a> Source<'a> {
     /// The device failed, and the image holds records that the journal lacks. Their files still have the data, and are
     /// synced next; so all that is needed is a journal that takes writes again, with everything that it had confirmed.
     fn revive(&self, image: &File, desk: Desk<'_>, error: u32) -> Result<Recovered, PoolError> {
-        let users = mapped_by_others(image).map_err(failing(self.path, "looking for users of"))?;
+        let users = mapped_by_others(image).map_err(failing(self.path, "find out which processes use"))?;
         if !users.is_empty() {
             let error = io::Error::from_raw_os_error(error as i32);
             return Err(PoolError::DeviceFailed { path: self.path.into(), error, users });
@@ -159,7 +160,8 @@ impl<'a> Source<'a> {
     /// The image for a process that only reads, and never makes one.
     pub fn view(&self, memory: &Path) -> Result<Region, PoolError> {
         let at = path_of(memory, self.anchor.uuid);
-        let owner = self.file.metadata().map(|meta| meta.uid()).map_err(failing(self.path, "looking at"))?;
+        let owner =
+            self.file.metadata().map(|meta| meta.uid()).map_err(failing(self.path, "read the owner of"))?;
         let of = (self.bytes, self.anchor.uuid, self.anchor.image as usize);
         view((&at, self.path), of, owner, |region| self.load(region).map(drop)).map(|(_, region)| region)
     }
@@ -174,7 +176,7 @@ pub(in crate::pool) fn of_this_boot(
     bytes: u64,
     uuid: [u8; 16],
 ) -> Result<Option<(File, Region)>, PoolError> {
-    let found = open_own(at).map_err(failing(at, "opening the image"))?;
+    let found = open_own(at).map_err(failing(at, "open the image"))?;
     let Some((file, _)) = found.filter(|(_, len)| *len == bytes) else { return Ok(None) };
     let region = Region::map(&file, bytes, false).map_err(|e| map_error(at, e))?;
     Ok(is_of_this_boot(&region, uuid).then_some((file, region)))
@@ -195,7 +197,7 @@ pub(in crate::pool) fn make<T, E: From<PoolError>>(
     bytes: u64,
     fill: impl FnOnce(&Fresh<'_>) -> Result<T, E>,
 ) -> Result<(File, Region, T), E> {
-    let pids = users_of_memory(at).map_err(failing(at, "looking for users of"))?;
+    let pids = users_of_memory(at).map_err(failing(at, "find out which processes use"))?;
     if !pids.is_empty() {
         return Err(PoolError::Orphans { path: path.into(), pids }.into());
     }
@@ -204,10 +206,10 @@ pub(in crate::pool) fn make<T, E: From<PoolError>>(
     remove(&temporary)?;
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create_new(true).mode(0o600);
-    let file = options.open(&temporary).map_err(failing(&temporary, "creating"))?;
+    let file = options.open(&temporary).map_err(failing(&temporary, "create"))?;
     let filled = Fresh::of(&file, &temporary, bytes).map_err(E::from).and_then(|fresh| {
         let filled = fill(&fresh)?;
-        std::fs::rename(&temporary, at).map_err(failing(at, "naming"))?;
+        std::fs::rename(&temporary, at).map_err(failing(at, "create"))?;
         Ok((fresh.region, filled))
     });
     if filled.is_err() {
@@ -236,7 +238,7 @@ pub(in crate::pool) fn view<E: From<PoolError>>(
     {
         return Ok((file, region));
     }
-    let file = nameless(bytes).map_err(failing(path, "making an image of"))?;
+    let file = nameless(bytes).map_err(failing(path, "make an image of"))?;
     let region = Region::map(&file, bytes, false).map_err(|e| map_error(at, e))?;
     fill(&region)?;
     Ok((file, region))
@@ -249,12 +251,12 @@ pub(in crate::pool) fn view<E: From<PoolError>>(
 pub(super) fn give_up(journal: &File, path: &Path, memory: &Path) -> Result<(), PoolError> {
     let Ok(anchor) = open::anchor_of(journal) else { return Ok(()) };
     let at = path_of(memory, anchor.uuid);
-    let users = users_of_memory(&at).map_err(failing(&at, "looking for users of"))?;
+    let users = users_of_memory(&at).map_err(failing(&at, "find out which processes use"))?;
     if users.is_empty() { remove(&at) } else { Err(PoolError::InUse(path.into())) }
 }
 
 fn remove(at: &Path) -> Result<(), PoolError> {
-    durable::remove(at).map(drop).map_err(failing(at, "removing"))
+    durable::remove(at).map(drop).map_err(failing(at, "remove"))
 }
 
 /// Memory without a name.

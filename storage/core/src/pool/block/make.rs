@@ -38,11 +38,11 @@ pub fn create(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(),
         return Err(PoolError::Exists(path.into()));
     }
     if path.exists() {
-        let old = OpenOptions::new().read(true).write(true).open(path).map_err(failing(path, "opening"))?;
+        let old = OpenOptions::new().read(true).write(true).open(path).map_err(failing(path, "open"))?;
         lock(&old, path)?;
         image::give_up(&old, path, memory)?;
         // The lock is held until the name is free.
-        std::fs::remove_file(path).map_err(failing(path, "removing"))?;
+        std::fs::remove_file(path).map_err(failing(path, "remove"))?;
     }
     create_file(path, Sizes::of(image))
 }
@@ -80,7 +80,7 @@ pub(in crate::pool) fn unnamed(path: &Path, bytes: u64) -> Result<File, PoolErro
         bytes,
         error,
     })?;
-    whole::fill(&file, bytes).map_err(failing(path, "filling"))?;
+    whole::fill(&file, bytes).map_err(failing(path, "fill"))?;
     Ok(file)
 }
 
@@ -99,7 +99,7 @@ fn on_device(path: &Path, image: u64, force: bool, memory: &Path) -> Result<(), 
     let sizes = Sizes::of(image);
     let layout = layout(path, sizes)?;
     check_room(&device, path, sizes.journal)?;
-    match holds(&device).map_err(failing(path, "reading"))? {
+    match holds(&device).map_err(failing(path, "read"))? {
         None => {}
         Some(_) if force => image::give_up(&device, path, memory)?,
         Some(by) => return Err(PoolError::UsedDevice { path: path.into(), by }),
@@ -121,7 +121,7 @@ pub(in crate::pool) fn empty_device(path: &Path, bytes: u64, force: bool) -> Res
 
 /// Refuses a device or file with fewer bytes.
 pub(super) fn check_room(file: &File, path: &Path, bytes: u64) -> Result<(), PoolError> {
-    let has = size_of(file).map_err(failing(path, "asking for the size of"))?;
+    let has = size_of(file).map_err(failing(path, "read the size of"))?;
     if has >= bytes {
         return Ok(());
     }
@@ -131,7 +131,7 @@ pub(super) fn check_room(file: &File, path: &Path, bytes: u64) -> Result<(), Poo
 
 /// Refuses a device that is not empty, unless with `force`.
 pub(super) fn check_empty(device: &File, path: &Path, force: bool) -> Result<(), PoolError> {
-    match holds(device).map_err(failing(path, "reading"))? {
+    match holds(device).map_err(failing(path, "read"))? {
         Some(by) if !force => Err(PoolError::UsedDevice { path: path.into(), by }),
         _ => Ok(()),
     }
@@ -153,8 +153,8 @@ fn holds(device: &File) -> io::Result<Option<&'static str>> {
 
 /// Memory in the guise of a device, a file or a file system survives nothing.
 pub(in crate::pool) fn check_medium(path: &Path) -> Result<(), PoolError> {
-    let file = File::open(path).map_err(failing(path, "opening"))?;
-    let probe = probe_block(&file).map_err(failing(path, "probing"))?;
+    let file = File::open(path).map_err(failing(path, "open"))?;
+    let probe = probe_block(&file).map_err(failing(path, "probe"))?;
     match probe.memory {
         None => Ok(()),
         Some(what) => {
@@ -166,10 +166,10 @@ pub(in crate::pool) fn check_medium(path: &Path) -> Result<(), PoolError> {
 
 fn format(file: &File, path: &Path, sizes: Sizes, layout: Layout) -> Result<(), PoolError> {
     let uuid = whole::random_uuid(path)?;
-    let block = open::block_of(file).map_err(failing(path, "probing"))?;
+    let block = open::block_of(file).map_err(failing(path, "probe"))?;
     let anchor =
-        open::format(file, uuid, sizes.image, sizes.journal, block).map_err(failing(path, "formatting"))?;
-    first_batch(file, anchor, layout).map_err(failing(path, "writing to"))
+        open::format(file, uuid, sizes.image, sizes.journal, block).map_err(failing(path, "format"))?;
+    first_batch(file, anchor, layout).map_err(failing(path, "write to"))
 }
 
 /// The first superblocks and an empty table.

@@ -160,7 +160,7 @@ impl Copy {
             self.anchor.sequence = sequence;
             let written = self.file.write_all_at(&self.anchor.seal(), Anchor::place(sequence));
             let synced = written.and_then(|()| self.file.sync_data());
-            synced.map_err(failing(&self.path, "writing to"))?;
+            synced.map_err(failing(&self.path, "write to"))?;
         }
         Ok(())
     }
@@ -205,8 +205,8 @@ impl Pair {
         if anchor.mirror().is_none() {
             return Ok(None);
         }
-        let file = file.try_clone().map_err(failing(path, "opening"))?;
-        let place = label::read(&file, anchor.size).map_err(failing(path, "reading"))?;
+        let file = file.try_clone().map_err(failing(path, "open"))?;
+        let place = label::read(&file, anchor.size).map_err(failing(path, "read"))?;
         let this = Copy { file, path: path.into(), anchor };
         let pair = Self::at(this, place)?;
         match pair.third() {
@@ -246,7 +246,7 @@ impl Pair {
         let copy = self.this.said().copy;
         notes.extend(self.former.map(|former| {
             format!(
-                "{} is no copy of the log any more: name {} or {} instead",
+                "{} is no longer a copy of the log: name {} or {} instead",
                 former.display(),
                 self.this.path.display(),
                 self.place.display()
@@ -407,11 +407,11 @@ fn copy(believed: &Copy, other: &Copy) -> Result<u64, Side> {
     pieces(believed, other, |at, from, to| {
         if to != Some(from) {
             bytes += from.len() as u64;
-            other.file.write_all_at(from, at).map_err(failing(&other.path, "writing to"))?;
+            other.file.write_all_at(from, at).map_err(failing(&other.path, "write to"))?;
         }
         Ok(true)
     })?;
-    other.file.sync_all().map_err(failing(&other.path, "writing to")).map_err(Side::Other)?;
+    other.file.sync_all().map_err(failing(&other.path, "write to")).map_err(Side::Other)?;
     Ok(bytes)
 }
 
@@ -442,7 +442,7 @@ fn pieces(
     for at in (RING_AT..size).step_by(PIECE as usize) {
         let len = PIECE.min(size - at) as usize;
         let read = believed.file.read_exact_at(&mut from[..len], at);
-        read.map_err(failing(&believed.path, "reading")).map_err(Side::Believed)?;
+        read.map_err(failing(&believed.path, "read")).map_err(Side::Believed)?;
         let there = other.file.read_exact_at(&mut to[..len], at).is_ok();
         if !each(at, &from[..len], there.then_some(&to[..len])).map_err(Side::Other)? {
             break;
@@ -476,7 +476,7 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
     let said = match this.anchor.mirror() {
         None => Mirror { copy: 0, state: MirrorState::Alone, epoch: 0 },
         Some(said) if said.state == MirrorState::Alone => said,
-        Some(_) => return Err(no("the log is mirrored already")),
+        Some(_) => return Err(no("the log is already mirrored")),
     };
     this.read()?;
     let size = this.anchor.size + label::BYTES;
@@ -485,7 +485,7 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
         true => device(&this, place, size, force)?,
         // Keeps the error from sounding as if the log itself were there.
         false => make::room(place, size).map_err(|error| match error {
-            PoolError::Exists(_) => no("it exists already"),
+            PoolError::Exists(_) => no("it already exists"),
             error => error,
         })?,
     };
@@ -506,25 +506,25 @@ pub fn join(path: &Path, place: &Path, force: bool) -> Result<(), PoolError> {
 /// The future other copy says that it is unfinished, whatever it said before; then each label gets the path of the
 /// other one. `said` is what this copy says of itself.
 pub(super) fn introduce(this: &Copy, said: Mirror, file: File, place: &Path) -> Result<Copy, PoolError> {
-    let block = probe_block(&file).map_err(failing(place, "probing"))?.block();
+    let block = probe_block(&file).map_err(failing(place, "probe"))?.block();
     if block > this.anchor.block {
         let why = "its sectors are larger than the log's blocks".into();
         return Err(PoolError::Mirror { path: place.into(), why });
     }
     // The path is not resolved: a stable name may lead to another device after a restart.
-    let name = |path: &Path| std::path::absolute(path).map_err(failing(path, "naming"));
+    let name = |path: &Path| std::path::absolute(path).map_err(failing(path, "resolve"));
     let (here, there) = (name(&this.path)?, name(place)?);
     let unfinished = Mirror { copy: 1 - said.copy, state: MirrorState::Unfinished, epoch: said.epoch };
     let mut other = Copy { file, path: place.into(), anchor: this.anchor.with_mirror(Some(unfinished)) };
     other.say_unfinished()?;
-    label::write(&other.file, this.anchor.size, &here).map_err(failing(place, "writing to"))?;
-    label::write(&this.file, this.anchor.size, &there).map_err(failing(&this.path, "writing to"))?;
+    label::write(&other.file, this.anchor.size, &here).map_err(failing(place, "write to"))?;
+    label::write(&this.file, this.anchor.size, &there).map_err(failing(&this.path, "write to"))?;
     Ok(other)
 }
 
 /// A file grows by the size of the label; a device must have room for it.
 fn make_room(this: &Copy, size: u64) -> Result<(), PoolError> {
-    let failed = || failing(&this.path, "making room in");
+    let failed = || failing(&this.path, "make room in");
     let is_device = this.file.metadata().map_err(failed())?.file_type().is_block_device();
     let has = size_of(&this.file).map_err(failed())?;
     if has < size && !is_device {
@@ -533,7 +533,7 @@ fn make_room(this: &Copy, size: u64) -> Result<(), PoolError> {
     if has >= size {
         return Ok(());
     }
-    let why = "the log's own device has no room for the name of another one: make a smaller log".into();
+    let why = "the log's own device has no room for the path of another copy: make a smaller log".into();
     Err(PoolError::Mirror { path: this.path.clone(), why })
 }
 
@@ -554,7 +554,7 @@ pub(super) fn part(path: &Path) -> Result<(), PoolError> {
     let mut this = Copy::open(path)?;
     let why = match this.anchor.mirror().map(|said| said.state) {
         None => "it is not mirrored",
-        Some(MirrorState::Unfinished) => "it was never whole, and cannot stand alone",
+        Some(MirrorState::Unfinished) => "it was never complete, and cannot be used alone",
         Some(MirrorState::Alone) => return Ok(()),
         Some(MirrorState::Both) => {
             this.read()?;

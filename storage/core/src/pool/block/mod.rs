@@ -65,7 +65,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     let (mut notes, mut at) = (Vec::new(), path.to_owned());
     if let Some(pair) = &mut pair {
         // It may be another copy than the one at this path.
-        (file, at) = (pair.this.file.try_clone().map_err(failing(path, "opening"))?, pair.this.path.clone());
+        (file, at) = (pair.this.file.try_clone().map_err(failing(path, "open"))?, pair.this.path.clone());
         source = Source::of(&file, &at)?;
         match source.copies_in_use(memory)? {
             Some(copies) => source.anchor = pair.written(copies)?,
@@ -82,16 +82,16 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     if superblock.host != host() {
         return Err(PoolError::OtherHost { path: path.into() });
     }
-    let (device, direct) = device(&at).map_err(failing(&at, "opening"))?;
+    let (device, direct) = device(&at).map_err(failing(&at, "open"))?;
     let because = because(&file, direct);
     let (journal, mirror) = match pair {
         None => (journal_open::journal(device, None, 0, desk_at), None),
         Some(pair) => {
-            let [first, second] = pair.devices(device).map_err(failing(&at, "opening"))?;
+            let [first, second] = pair.devices(device).map_err(failing(&at, "open"))?;
             let given = Desk::new(&region, desk_at).given().load(SeqCst);
             let journal = journal_open::journal(first, Some(second), given, desk_at);
             let inherited = journal.inherit_rebuild(&region).map_err(io::Error::from);
-            if inherited.map_err(failing(&at, "writing to"))? {
+            if inherited.map_err(failing(&at, "write to"))? {
                 notes.push("a copy of the log was being rebuilt when the former daemon ended".into());
             }
             (journal, Some(pair.mirrored(notes)))
@@ -188,7 +188,7 @@ pub fn describe(path: &Path) -> Result<String, PoolError> {
 fn because(file: &File, direct: bool) -> String {
     let probed = probe_block(file).map(|probe| probe.describe());
     let how = if direct { "" } else { "; through the page cache, as O_DIRECT is refused" };
-    probed.unwrap_or_else(|e| format!("the device cannot be asked: {e}")) + how
+    probed.unwrap_or_else(|e| format!("cannot query the device: {e}")) + how
 }
 
 /// Gives a log that nobody uses, and that was closed, a second copy at `place`: a new file, or an empty device; with
@@ -223,7 +223,7 @@ pub fn mirror_of(path: &Path) -> Result<Option<PathBuf>, PoolError> {
     let file = File::open(path).map_err(opening(path))?;
     let anchor = Source::of(&file, path)?.anchor;
     let read = anchor.mirror().map(|_| label::read(&file, anchor.size)).transpose();
-    read.map_err(failing(path, "reading"))
+    read.map_err(failing(path, "read"))
 }
 
 fn check_closed(path: &Path, memory: &Path) -> Result<(), PoolError> {
@@ -253,7 +253,7 @@ impl Pool {
         let len = self.region.len() as u64;
         let region = map(&self.file, &self.path, len, self.medium)?;
         let Some(journal) = self.region.journal() else { return Ok(region.into()) };
-        let way = journal.way().again().map_err(failing(&self.path, "opening"))?;
+        let way = journal.way().again().map_err(failing(&self.path, "open"))?;
         Ok(Store::journaled(region, Journal::new(way, journal.desk_at())))
     }
 

@@ -39,24 +39,24 @@ impl Pool {
         let no = |why: &str| PoolError::Mirror { path: place.into(), why: why.into() };
         let (Some(mirror), Some(journal)) = (&self.mirror, self.region.journal()) else {
             return Err(no(
-                "the log has no second copy: `seawall stop`, then `seawall mirror`, gives it one",
+                "the log has no second copy: to give it one, use `seawall stop`, then `seawall mirror`",
             ));
         };
         let lost = match journal.desk(&self.region).copies().load(SeqCst) {
             1 => 1,
             2 => 0,
-            _ => return Err(no("the log is mirrored already, and both copies are whole")),
+            _ => return Err(no("the log is already mirrored, and both copies are complete")),
         };
         let path = &mirror.paths()[1 - lost];
         let left = journal.way().lend().1[1 - lost];
-        let this = Copy::of(again(left).map_err(failing(path, "opening"))?, path)?;
-        let held = mirror.held(lost).map_err(failing(place, "opening"))?;
-        let lock = self.lock.as_ref().map(File::try_clone).transpose().map_err(failing(place, "opening"))?;
+        let this = Copy::of(again(left).map_err(failing(path, "open"))?, path)?;
+        let held = mirror.held(lost).map_err(failing(place, "open"))?;
+        let lock = self.lock.as_ref().map(File::try_clone).transpose().map_err(failing(place, "open"))?;
         let file = candidate(&this, held.into_iter().chain(lock), place, force)?;
         let other = introduce(&this, this.said(), file, place)?;
-        let there = device(&by_number(&other.file)).map_err(failing(place, "opening"))?.0;
-        let here = left.try_clone_to_owned().map_err(failing(path, "opening"))?;
-        let place = std::path::absolute(place).map_err(failing(place, "naming"))?;
+        let there = device(&by_number(&other.file)).map_err(failing(place, "open"))?.0;
+        let here = left.try_clone_to_owned().map_err(failing(path, "open"))?;
+        let place = std::path::absolute(place).map_err(failing(place, "resolve"))?;
         mirror.put(lost, place, other.file);
         let devices = if lost == 0 { [there, here] } else { [here, there] };
         Ok(Replacement { devices, source: this.file })
@@ -83,25 +83,27 @@ fn candidate(
     let (is_device, size) = (is_device(place), this.anchor.size + label::BYTES);
     make::check_medium(if is_device { place } else { directory(place) })?;
     if this.is_at(place) {
-        return Err(no("it is the log's other copy, which commits go on with"));
+        return Err(no("it is the log's other copy, to which commits still go"));
     }
     if !place.exists() {
         return make::room(place, size);
     }
     // This check comes before the lock: it may be somebody else's file.
     if !is_device && !is_journal(place)? {
-        return Err(no("it exists already"));
+        return Err(no("it already exists"));
     }
     let held = held.find(|held| is_at(held, place));
     let is_held = held.is_some();
     let file = held.map_or_else(|| open_locked(place), Ok)?;
     make::check_room(&file, place, size)?;
-    let former = file.try_clone().map_err(failing(place, "opening"))?;
+    let former = file.try_clone().map_err(failing(place, "open"))?;
     let former = Copy::of(former, place).and_then(|copy| fits(this, copy)).ok();
     match former {
         Some(copy) if decide(this.said(), Some(copy.said())) == Verdict::This => Ok(file),
         None if is_held => Ok(file),
-        Some(_) if !is_device => Err(no("it went on alone, and may hold what this log lacks: move it away")),
+        Some(_) if !is_device => {
+            Err(no("it went on alone, and may hold records that this log lacks: move it away"))
+        }
         None if !is_device => Err(no("it holds another log")),
         _ => make::check_empty(&file, place, force).map(|()| file),
     }

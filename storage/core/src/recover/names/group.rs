@@ -174,11 +174,11 @@ fn is_behind(files: &BTreeMap<u32, FileEntry>, other: Elsewhere, lsn: u64) -> bo
 
 fn decoded(slot: u32, bytes: &[u8]) -> Result<NameChange<'_>, RecoverError> {
     let change = NameChange::decode(bytes);
-    change.ok_or_else(|| unreadable(slot, io::Error::other("a record of a later version")))
+    change.ok_or_else(|| unreadable(slot, io::Error::other("the record is from a later version")))
 }
 
 fn unreadable(slot: u32, error: io::Error) -> RecoverError {
-    RecoverError::Io { file: format!("slot {slot}").into(), doing: "reading names of", error }
+    RecoverError::Io { file: format!("slot {slot}").into(), doing: "read the names of", error }
 }
 
 #[cfg(test)]

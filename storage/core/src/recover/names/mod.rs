@@ -102,7 +102,7 @@ impl<N: NameSpace> Names<N> {
             for step in &group.plan.steps {
                 group
                     .apply(pool, scan, step, report)
-                    .map_err(|error| group.failed(step.place(), "replaying names in", error))?;
+                    .map_err(|error| group.failed(step.place(), "replay the names in", error))?;
             }
             report.live += group.records;
         }
@@ -114,14 +114,14 @@ impl<N: NameSpace> Names<N> {
         for group in &self.groups {
             for at in group.history.contents().filter(|_| !replayed) {
                 let synced = group.names(at.directory).and_then(|names| names.sync_file(&at.name));
-                synced.map_err(|error| group.failed(at.directory, "syncing", error))?;
+                synced.map_err(|error| group.failed(at.directory, "sync", error))?;
             }
             // The files that the names lead to must be durable before the places are cleared: a file may exist nowhere
             // else.
             let wanted: Vec<Handle> = group.history.wanted().collect();
             let each = |act: &dyn Fn(&N) -> io::Result<()>| {
                 group.spaces.iter().try_for_each(|(slot, space)| {
-                    act(&space.names).map_err(|error| group.failed(*slot, "syncing", error))
+                    act(&space.names).map_err(|error| group.failed(*slot, "sync", error))
                 })
             };
             each(&|names| names.sync())?;
@@ -153,7 +153,7 @@ impl<N: NameSpace> Group<N> {
                 | NameChange::Holds { data, attributes, .. }) = NameChange::decode(&bytes)
                     .ok_or_else(|| io::Error::other("its record changed while it was read"))?
                 else {
-                    return Err(io::Error::other("its record is another one by now"));
+                    return Err(io::Error::other("another record has taken its record's place"));
                 };
                 report.bytes += data.len() as u64;
                 let names = self.names(at.as_ref().map_or(*place, |at| at.directory))?;

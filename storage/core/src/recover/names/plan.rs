@@ -90,11 +90,11 @@ impl std::fmt::Display for Conflict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ", self.at().name.escape_ascii())?;
         match self {
-            Self::Absent(_) => write!(f, "is not there any more (moved, or deleted, without Seawall)"),
+            Self::Absent(_) => write!(f, "is no longer there (moved or deleted without Seawall)"),
             Self::Moved(_, to) => write!(f, "was moved to {} without Seawall", to.escape_ascii()),
-            Self::Strange(_) => write!(f, "is another file than the log knows there"),
+            Self::Strange(_) => write!(f, "is not the file that the log expects there"),
             Self::Owner(_, user, owner) => {
-                write!(f, "belongs to user {user}, its directory was registered by {owner}")
+                write!(f, "belongs to user {user}, but its directory was registered by user {owner}")
             }
             Self::Unseen(_, why) => f.write_str(why),
         }

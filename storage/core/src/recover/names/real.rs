@@ -148,7 +148,7 @@ impl NameSpace for RealDirectory {
     }
 
     fn look(&self, name: &[u8]) -> Result<Option<Here>, String> {
-        let found = self.handle(OsStr::from_bytes(name)).map_err(|e| format!("cannot be looked at: {e}"))?;
+        let found = self.handle(OsStr::from_bytes(name)).map_err(|e| format!("cannot be examined: {e}"))?;
         Ok(found.map(|(file, itself)| Here { itself, stands_for: self.stands_for(&file) }))
     }
 
