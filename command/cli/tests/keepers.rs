@@ -117,7 +117,7 @@ fn keepers_that_lost_what_they_confirmed_do_not_vote() {
         assert_eq!(keeper.log()["kept"], false);
     }
     let refused = place.seawall(&["recover", "--replay", "--pool", place.pool()]);
-    refused.fails(1, &["0 of 2 keepers answered with all that they ever confirmed, and 1 are needed"]);
+    refused.fails(1, &["0 of 2 keepers answered with everything that they ever confirmed, and 1 are needed"]);
     assert!(place.guard().exists(), "the database does not start over what is missing");
 }
 
@@ -150,7 +150,7 @@ fn a_keeper_that_comes_back_is_brought_up_to_date_while_commits_go_on() {
     keepers[2].kill();
     keepers[1].again();
     let refused = place.seawall(&["recover", "--replay", "--pool", place.pool()]);
-    refused.fails(1, &["1 of 3 keepers answered with all that they ever confirmed, and 2 are needed"]);
+    refused.fails(1, &["1 of 3 keepers answered with everything that they ever confirmed, and 2 are needed"]);
     keepers[2].again();
     let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]);
     report.fails(1, &["1 of 3 keepers answered"]);
@@ -264,7 +264,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     init(&["--keeper", "nowhere.invalid:7000"]).fails(1, &["nowhere.invalid:7000"]);
     let pool = place.pool().to_owned();
     let large = place.seawall(&["init", &pool, "--size", "128M", "--keeper", at]);
-    large.fails(1, &["takes 268435456 here", "--quota"]);
+    large.fails(1, &["takes 268435456 bytes here", "--quota"]);
     assert!(!place.pool.exists());
 }
 

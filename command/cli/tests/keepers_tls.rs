@@ -151,9 +151,9 @@ fn a_keeper_that_is_not_believed_is_down_until_it_is_and_says_why() {
     keepers[0].again();
     let link = || place.status()["kept"]["keepers"][0].clone();
     wait_for("the daemon to be told", || {
-        link()["trouble"].as_str().is_some_and(|text| text.contains("does not believe the CA"))
+        link()["trouble"].as_str().is_some_and(|text| text.contains("does not trust the CA"))
     });
-    keepers[0].says("was not signed by the CA that this host believes");
+    keepers[0].says("was not signed by the CA that this host trusts");
     writer.write(2);
     fs::write(&mine, good).expect("written");
     fs::write(ca.path("owner-db1/tls.key"), key).expect("written");
@@ -180,7 +180,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     init(&keeper.address, &["--tls", &owner, "--clear-text"]).fails(2, &["cannot be used with"]);
     init(&keeper.address, &["--tls", "/nowhere"]).fails(1, &["/nowhere/ca.crt", "seawall keeper cert"]);
     let keepers = ca.keeper().display().to_string();
-    init(&keeper.address, &["--tls", &keepers]).fails(1, &["a keeper's, which owns no log"]);
+    init(&keeper.address, &["--tls", &keepers]).fails(1, &["a keeper's, and a keeper owns no log"]);
     let other = Authority::new();
     init(&keeper.address, &["--tls", &other.owner()]).fails(1, &["was not signed by the CA"]);
     assert!(!place.pool.exists());
@@ -190,13 +190,13 @@ fn what_is_wrong_is_said_with_what_to_do() {
     ca.cert(&["owner"], &["db2"]).succeeds();
     let text = fs::read_to_string(&pool).expect("read");
     fs::write(&pool, text.replace("owner-db1", "owner-db2")).expect("written");
-    place.seawall(&["inspect", &pool]).fails(1, &["owner db1's", "owner db2's"]);
-    keeper.says("owner db1's, and whoever asks is owner db2's");
+    place.seawall(&["inspect", &pool]).fails(1, &["owner db1", "owner db2"]);
+    keeper.says("owner db1, and the request comes from owner db2");
     // Where certificates are made.
-    ca.cert(&["ca"], &[]).fails(1, &["it is there already", "--renew"]);
-    ca.cert(&["owner"], &["db1"]).fails(1, &["it is there already", "--renew", "nothing was changed"]);
-    ca.cert(&["owner"], &["db7", "--renew"]).fails(1, &["it is not there", "without --renew"]);
-    ca.cert(&["owner"], &["a/b"]).fails(1, &["no name for an owner"]);
+    ca.cert(&["ca"], &[]).fails(1, &["already exists", "--renew"]);
+    ca.cert(&["owner"], &["db1"]).fails(1, &["already exists", "--renew", "nothing was changed"]);
+    ca.cert(&["owner"], &["db7", "--renew"]).fails(1, &["does not exist", "without --renew"]);
+    ca.cert(&["owner"], &["a/b"]).fails(1, &["not a name for an owner"]);
     ca.cert(&["keeper"], &["k1:7700"]).fails(1, &["without the port"]);
     ca.cert(&["keeper"], &[]).fails(2, &["<NAMES>"]);
     ca.cert(&["owner"], &["db8", "--days", "9000"]).fails(1, &["the CA's certificate ends on", "--days"]);

@@ -52,7 +52,7 @@ impl Descriptor {
         let read: Self = serde_json::from_str(&text)?;
         let (keepers, acks) = (read.roster.members.len(), read.roster.acks);
         let is_sane = (1..=keepers).contains(&acks) && parse_uuid(&read.log).is_some();
-        if is_sane { Ok(read) } else { Err(io::Error::other("it makes no sense")) }
+        if is_sane { Ok(read) } else { Err(io::Error::other("its content makes no sense")) }
     }
 
     /// Writes a new one, durably. It must not exist.

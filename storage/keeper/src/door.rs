@@ -35,10 +35,10 @@ pub(crate) enum Trouble {
     #[error("it hung up")]
     Gone,
     /// It speaks TLS, and clear text is spoken here.
-    #[error("whoever connects speaks TLS, and this keeper was started without --tls")]
+    #[error("the client speaks TLS, and this keeper was started without --tls")]
     Tls,
     /// It speaks clear text, and TLS is spoken here.
-    #[error("whoever connects speaks clear text, and this keeper speaks TLS only")]
+    #[error("the client speaks clear text, and this keeper speaks TLS only")]
     ClearText,
 }
 
@@ -94,7 +94,10 @@ impl Door {
         };
         if first[0] != TLS {
             if first[0] == FRAME {
-                turn_away(&socket, "this keeper speaks TLS only: say with --tls where the certificates are");
+                turn_away(
+                    &socket,
+                    "this keeper speaks TLS only: name the directory of the certificates with --tls",
+                );
             }
             return Err(Trouble::ClearText);
         }

@@ -111,7 +111,7 @@ impl Guests {
             _ => None,
         };
         if let Some(full) = full {
-            let why = format!("this keeper has {full} already, and takes no more");
+            let why = format!("this keeper already has {full}, and accepts no more");
             return Err(Refused::new(Refusal::Quota, why));
         }
         if let Some(guest) = table.guests.get_mut(&id) {

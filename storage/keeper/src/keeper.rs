@@ -55,8 +55,9 @@ pub enum KeeperError {
     Taken(PathBuf),
     /// What it must not forget cannot be read.
     #[error(
-        "{}: {error}: what was promised there is not known any more. As long as a writer of that log may be alive its \
-         keepers must not forget: restore the file, or remove the directory if the log is gone",
+        "{}: {error}: the keeper no longer knows what it promised there. Keepers must not forget their \
+         promises while a writer of that log may be alive: restore the file, or remove the directory if the \
+         log is gone",
         path.display()
     )]
     Forgotten {
@@ -178,14 +179,14 @@ impl Keeper {
     pub fn greet(&self, greeting: &Greeting, owner: &str) -> Result<Arc<Mutex<Log>>, Refused> {
         if greeting.version != KEEPER_VERSION {
             let why = format!(
-                "this keeper speaks version {KEEPER_VERSION}, and was asked in version {}",
+                "this keeper speaks version {KEEPER_VERSION}, and the request is in version {}",
                 greeting.version
             );
             return Err(Refused::new(Refusal::Version, why));
         }
         if greeting.keeper != [0; 16] && greeting.keeper != self.who.id {
             let why =
-                format!("here is keeper {}, and {} was expected", self.id(), uuid_text(greeting.keeper));
+                format!("this is keeper {}, and {} was expected", self.id(), uuid_text(greeting.keeper));
             return Err(Refused::new(Refusal::Differs, why));
         }
         let mut logs = lock(&self.logs);
@@ -193,7 +194,7 @@ impl Keeper {
             Some(log) => self.known(log, greeting, owner),
             None if greeting.make == 0 => Err(Refused::new(
                 Refusal::Unknown,
-                format!("log {} is not kept here", uuid_text(greeting.log)),
+                format!("this keeper does not keep log {}", uuid_text(greeting.log)),
             )),
             None => {
                 let log = Arc::new(Mutex::new(self.make(greeting, owner, &logs)?));
@@ -212,7 +213,7 @@ impl Keeper {
         let held = lock(log);
         if held.meta().owner != owner {
             let why = format!(
-                "log {} is {}, and whoever asks is {}",
+                "log {} belongs to {}, and the request comes from {}",
                 held.meta().log,
                 whose(&held.meta().owner),
                 whose(owner)
@@ -221,7 +222,7 @@ impl Keeper {
         }
         if greeting.make != 0 && greeting.image != held.meta().image {
             let why = format!(
-                "log {} is here already, with an image of {} bytes",
+                "this keeper already has log {}, with an image of {} bytes",
                 held.meta().log,
                 held.meta().image
             );
@@ -238,17 +239,20 @@ impl Keeper {
         logs: &BTreeMap<[u8; 16], Arc<Mutex<Log>>>,
     ) -> Result<Log, Refused> {
         if logs.len() >= LOGS_MAX {
-            return Err(Refused::new(Refusal::Quota, format!("this keeper has {LOGS_MAX} logs already")));
+            return Err(Refused::new(Refusal::Quota, format!("this keeper already has {LOGS_MAX} logs")));
         }
         let (used, wanted) = (self.used(logs), greeting.image.saturating_mul(2));
         let is_sane =
             greeting.image > 0 && greeting.image.is_multiple_of(4096) && usize::try_from(wanted).is_ok();
         if !is_sane {
-            return Err(Refused::new(Refusal::Malformed, format!("an image of {} bytes", greeting.image)));
+            return Err(Refused::new(
+                Refusal::Malformed,
+                format!("no log can have an image of {} bytes", greeting.image),
+            ));
         }
         if !self.options.witness && used.saturating_add(wanted) > self.options.quota {
             let why = format!(
-                "a log of {} bytes takes {wanted} here, and {used} of {} are in use (--quota)",
+                "a log of {} bytes takes {wanted} bytes here, and {used} of {} are in use (--quota)",
                 greeting.image, self.options.quota
             );
             return Err(Refused::new(Refusal::Quota, why));
@@ -387,7 +391,7 @@ fn report_of(log: &Log) -> LogReport {
 
 /// In words, by whose certificate something was said.
 fn whose(owner: &str) -> String {
-    if owner.is_empty() { "nobody's, in clear text".into() } else { format!("owner {owner}'s") }
+    if owner.is_empty() { "no owner (clear text)".into() } else { format!("owner {owner}") }
 }
 
 /// The keeper's number: drawn once, and kept in its directory.

@@ -209,7 +209,7 @@ impl Log {
         if at <= (Epoch { counter, writer }) || at == epoch {
             return Ok(());
         }
-        Err(Refused::new(Refusal::Taken, format!("{} by now", self.who_has_it())))
+        Err(Refused::new(Refusal::Taken, format!("{} now", self.who_has_it())))
     }
 
     fn who_has_it(&self) -> String {
@@ -227,7 +227,10 @@ impl Log {
         let at = self.copy.position();
         let mut answer = answer(&mut self.copy, turn, frame, body).map_err(|refusal| match refusal {
             Refusal::Fenced => Refused::new(refusal, self.who_has_it()),
-            _ => Refused::new(refusal, format!("{:?} for a copy at {at:?}", frame.kind())),
+            _ => Refused::new(
+                refusal,
+                format!("this keeper does not expect {:?} for a copy at {at:?}", frame.kind()),
+            ),
         })?;
         self.heard = Some((turn, Instant::now()));
         if self.spool.is_some() && frame.kind().is_some_and(Kind::changes) {
@@ -260,7 +263,7 @@ impl Log {
     /// # Errors
     /// [`Refused`] if the turn is over.
     pub(crate) fn may_forget(&self, turn: Turn) -> Result<(), Refused> {
-        self.copy.may_forget(turn).map_err(|refusal| Refused::new(refusal, "somebody else's turn began"))
+        self.copy.may_forget(turn).map_err(|refusal| Refused::new(refusal, "another writer's turn has begun"))
     }
 
     /// A stretch of the image, for whoever has this turn; `None` for somebody who only looks, while whoever has the promise
@@ -275,7 +278,7 @@ impl Log {
         most: usize,
     ) -> Result<Option<(u64, Vec<u8>)>, Refused> {
         let may = turn.map_or(Ok(()), |turn| self.copy.may_fetch(turn));
-        may.map_err(|refusal| Refused::new(refusal, "somebody else's turn began"))?;
+        may.map_err(|refusal| Refused::new(refusal, "another writer's turn has begun"))?;
         Ok(self.copy.stretch(from, most).map(|(at, bytes)| (at, bytes.to_vec())))
     }
 

@@ -37,7 +37,7 @@ pub enum PeerError {
         why: String,
     },
     /// What it said is no answer.
-    #[error("keeper {address}: it answered what makes no sense: is that a keeper of this version?")]
+    #[error("keeper {address}: its answer makes no sense: is it a keeper of this version?")]
     Nonsense {
         /// Where.
         address: String,

@@ -44,8 +44,8 @@ impl Quorum {
 pub enum Unknown {
     /// A commit may be acknowledged of which none of these knows.
     #[error(
-        "{answered} of {keepers} keepers answered with all that they ever confirmed, and {needed} are needed: \
-         what the others alone know might be missing"
+        "{answered} of {keepers} keepers answered with everything that they ever confirmed, and {needed} are \
+         needed: records that only the other keepers know might be missing"
     )]
     TooFew {
         /// Keepers that answered, and have kept everything.
@@ -57,8 +57,8 @@ pub enum Unknown {
     },
     /// A witness knows of a newer one than any copy that was found.
     #[error(
-        "a witness knows of batch {}, and the newest copy that answered ends at {}: \
-         the keeper that has it must come back",
+        "a witness knows of batch {}, and the newest copy that answered ends at {}: the keeper that has the \
+         batch must come back",
         .newest.number, .found.number
     )]
     OnlyAWitness {

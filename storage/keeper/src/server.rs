@@ -213,12 +213,12 @@ impl Connection<'_> {
             let mut line = [0; LINE];
             stream.read_exact(&mut line)?;
             let answered = match Frame::parse(&line) {
-                None => Err(Refused::new(Refusal::Malformed, "that is no frame of this version")),
+                None => Err(Refused::new(Refusal::Malformed, "this is not a frame of this version")),
                 Some(frame) if !frame.makes_sense() => {
                     Err(Refused::new(Refusal::Malformed, "no turn and no batch has such a number"))
                 }
                 Some(frame) if self.log.is_none() && frame.len > STRANGERS_BODY => {
-                    Err(Refused::new(Refusal::Malformed, "nobody said of which log"))
+                    Err(Refused::new(Refusal::Malformed, "the request does not say which log it is for"))
                 }
                 Some(frame) => {
                     body.resize(frame.len as usize, 0);
@@ -239,8 +239,9 @@ impl Connection<'_> {
             None => Ok(""),
             Some(Who::Owner(name)) => Ok(name),
             Some(Who::Keeper(name)) => {
-                let why =
-                    format!("the certificate of {name} is a keeper's, which owns no log: use an owner's");
+                let why = format!(
+                    "the certificate of {name} is a keeper's, and a keeper owns no log: use an owner's"
+                );
                 Err(Refused::new(Refusal::Forbidden, why))
             }
         }
@@ -261,7 +262,7 @@ impl Connection<'_> {
             _ => {}
         }
         let Some((log, uuid)) = &self.log else {
-            return Ok(Err(Refused::new(Refusal::Malformed, "nobody said of which log")));
+            return Ok(Err(Refused::new(Refusal::Malformed, "the request does not say which log it is for")));
         };
         let (log, uuid) = (Arc::clone(log), *uuid);
         if frame.kind() == Some(Kind::Promise) {
@@ -289,7 +290,7 @@ impl Connection<'_> {
 
     fn hello(&mut self, frame: &Frame, body: &[u8]) -> io::Result<Result<(), Refused>> {
         let Ok(greeting) = Greeting::read_from_bytes(body) else {
-            return Ok(Err(Refused::new(Refusal::Version, "a greeting of another version")));
+            return Ok(Err(Refused::new(Refusal::Version, "the greeting is of another version")));
         };
         let greeted = self.owner().and_then(|owner| {
             let log = self.keeper.greet(&greeting, owner)?;
@@ -316,7 +317,10 @@ impl Connection<'_> {
                     )));
                 }
                 Err(e) => {
-                    return Ok(Err(Refused::new(Refusal::Malformed, format!("the log's keepers: {e}"))));
+                    return Ok(Err(Refused::new(
+                        Refusal::Malformed,
+                        format!("cannot read the log's keepers: {e}"),
+                    )));
                 }
             },
         };

@@ -361,7 +361,7 @@ fn whole_ones_follow(mut file: &File, at: u64, log: u64, number: Option<u32>) ->
     let mut bytes = BufReader::with_capacity(READ_AT_ONCE, file);
     while let Some(line) = next(&mut bytes)? {
         if frame_of(&line, log, number).is_some() {
-            return Ok(Some(format!("damaged at byte {at}, and whole again at {from}")));
+            return Ok(Some(format!("the file is damaged at byte {at}, and intact again at {from}")));
         }
         from += LINE as u64;
     }

@@ -33,7 +33,7 @@ impl Survey {
             let refused =
                 |why: String| PeerError::Refused { address: member.address.clone(), refusal: None, why };
             if report.id != member.id {
-                return Err(refused(format!("here is keeper {}, and {} was expected", report.id, member.id)));
+                return Err(refused(format!("this is keeper {}, and {} was expected", report.id, member.id)));
             }
             let log = report.logs.into_iter().find(|report| report.log == log);
             log.ok_or_else(|| refused("it does not keep this log".into()))

@@ -70,9 +70,9 @@ impl Transport {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "{} is neither loopback nor link-local, and what is sent there can be read and changed on the way. Encrypt \
-             it with --tls (`seawall keeper cert` makes the certificates); or, if that network is yours alone, say so \
-             with --clear-text",
+            "{} is neither loopback nor link-local, so everything that is sent there can be read and changed \
+             on the way. Encrypt it with --tls (`seawall keeper cert` makes the certificates); or, if nobody \
+             else uses that network, pass --clear-text",
             place.ip()
         )))
     }

@@ -35,14 +35,16 @@ pub enum TurnError {
     },
     /// Somebody else has the log.
     #[error(
-        "another writer has this log by now, on this or another host: {0}. What it acknowledges is not seen here"
+        "another writer now has this log, on this or another host: {0}. The commits that it acknowledges are \
+         not seen here"
     )]
     Fenced(PeerError),
     /// Another host has it, and nobody said that it is to be taken over.
     #[error(
-        "{holder} has this log, in turn {turn}: what it acknowledged since then is not here, and a start here would take \
-         the log away from it. Nothing was replayed. Leave the database where it is; if that host is down, or gave it up, \
-         and its data is here: `seawall takeover`"
+        "{holder} has this log, in turn {turn}: the commits that it has acknowledged since then are not \
+         here, and a start here would take the log away from it. Nothing was replayed. Leave the database \
+         where it is; if that host is down, or gave the database up, and its data is here, use \
+         `seawall takeover`"
     )]
     Elsewhere {
         /// That host.
@@ -51,7 +53,7 @@ pub enum TurnError {
         turn: u64,
     },
     /// The kernel gives no random numbers.
-    #[error("drawing a number for this writer: {0}")]
+    #[error("cannot draw a number for this writer: {0}")]
     Random(#[from] io::Error),
 }
 

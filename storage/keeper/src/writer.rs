@@ -56,7 +56,7 @@ pub enum WriteError {
     #[error("another writer took the log over: {0}")]
     Fenced(String),
     /// Too few are reached.
-    #[error("{counting} of {acks} keepers that must confirm are reached: {why}")]
+    #[error("only {counting} of the {acks} keepers that must confirm are reached: {why}")]
     TooFew {
         /// How many are.
         counting: usize,
@@ -542,7 +542,7 @@ impl<W: Wire> Link<W> {
     }
 
     fn take(&mut self, head: &Head, frame: Option<Frame>) {
-        let Some(frame) = frame else { return self.lose("it answered what makes no sense".into()) };
+        let Some(frame) = frame else { return self.lose("its answer makes no sense".into()) };
         match frame.kind() {
             Some(Kind::Ack) => {}
             Some(Kind::Refused) => {
@@ -553,7 +553,7 @@ impl<W: Wire> Link<W> {
                 self.role = if is_fenced { Role::Fenced } else { Role::Down };
                 return;
             }
-            _ => return self.lose("it answered what was not asked".into()),
+            _ => return self.lose("its answer does not fit the request".into()),
         }
         if frame.code & ack::JOINING != 0 || frame.epoch != head.epoch {
             return;

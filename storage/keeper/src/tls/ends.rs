@@ -45,7 +45,7 @@ impl Client {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| TlsError::Refused(format!("{host} is no name that a certificate can have")))?;
+            .map_err(|_| TlsError::Refused(format!("{host} is not a name that a certificate can have")))?;
         let files = files::read(directory)?;
         let certificate = directory.join(CERTIFICATE);
         let provider = Arc::new(default_provider());

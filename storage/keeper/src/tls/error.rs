@@ -52,7 +52,7 @@ pub enum TlsError {
     #[error("{0}")]
     NoTls(&'static str),
     /// It was to be the kernel that encrypts.
-    #[error("the kernel does not take this connection's keys: {0}")]
+    #[error("the kernel does not accept this connection's keys: {0}")]
     Kernel(io::Error),
     /// The other end hung up in the middle.
     #[error("it hung up before the keys were agreed on: its log says why")]
@@ -84,7 +84,7 @@ impl End {
     fn other(&self) -> &'static str {
         match self {
             Self::Writer { .. } => "the keeper's certificate",
-            Self::Keeper { .. } => "the certificate of whoever connects",
+            Self::Keeper { .. } => "the client's certificate",
         }
     }
 }
@@ -101,9 +101,10 @@ impl TlsError {
             Error::InvalidMessage(_) | Error::InappropriateHandshakeMessage { .. } => {
                 Self::NoTls(match end {
                     End::Writer { .. } => {
-                        "what answers there does not speak TLS: was that keeper started without --tls? Is it a keeper at all?"
+                        "the program that answers there does not speak TLS: was that keeper started without \
+                         --tls? Is it a keeper at all?"
                     }
-                    End::Keeper { .. } => "whoever connects does not speak TLS",
+                    End::Keeper { .. } => "the client does not speak TLS",
                 })
             }
             other => Self::Refused(format!("no encrypted connection: {other}")),
@@ -113,7 +114,7 @@ impl TlsError {
 
 fn certificate(why: &CertificateError, end: &End) -> String {
     let (other, files) = (end.other(), end.files().display());
-    let clocks = "Renew it (`seawall keeper cert … --renew`); or the clocks of the two hosts differ";
+    let clocks = "Renew it (`seawall keeper cert … --renew`), unless the clocks of the two hosts differ";
     match why {
         CertificateError::ExpiredContext { time, not_after } => format!(
             "{other} expired at {}, and by this host's clock it is {}. {clocks}",
@@ -128,18 +129,20 @@ fn certificate(why: &CertificateError, end: &End) -> String {
         CertificateError::NotValidForNameContext { expected, presented } => {
             let names: Vec<&str> = presented.iter().map(|name| plain(name)).collect();
             format!(
-                "{other} is for {}, not for {}: call it by one of its names, or make it one with that name \
+                "{other} is for {}, not for {}: use one of its names, or make a certificate with that name \
                  (`seawall keeper cert keeper`)",
                 if names.is_empty() { "no name at all".to_owned() } else { names.join(" and ") },
                 expected.to_str()
             )
         }
         CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
-            "{other} was not signed by the CA that this host believes, {files}/ca.crt: both hosts need certificates of one \
-             CA"
+            "{other} was not signed by the CA that this host trusts, {files}/ca.crt: both hosts need \
+             certificates of one CA"
         ),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            format!("{other} was made for something else (`seawall keeper cert keeper` and `… owner` differ)")
+            format!(
+                "{other} was made for another purpose (`seawall keeper cert keeper` and `… owner` differ)"
+            )
         }
         other_why => format!("{other} is not accepted: {other_why}"),
     }
@@ -156,30 +159,31 @@ fn alert_text(alert: AlertDescription, end: &End) -> String {
         format!("{}/tls.crt", end.files().display()),
         match end {
             End::Writer { keeper, .. } => format!("keeper {keeper}"),
-            End::Keeper { .. } => "whoever connects".to_owned(),
+            End::Keeper { .. } => "the client".to_owned(),
         },
     );
     match alert {
         AlertDescription::CertificateExpired => format!(
-            "{who} takes this host's certificate, {mine}, for expired or not valid yet. Renew it \
-             (`seawall keeper cert … --renew`); or the clocks differ: by this one it is {}",
+            "{who} considers this host's certificate, {mine}, expired or not valid yet. Renew it \
+             (`seawall keeper cert … --renew`), unless the clocks differ: by this one it is {}",
             utc(now())
         ),
         AlertDescription::UnknownCA | AlertDescription::DecryptError => format!(
-            "{who} does not believe the CA that signed this host's certificate, {mine}: both hosts need certificates of \
-             one CA"
+            "{who} does not trust the CA that signed this host's certificate, {mine}: both hosts need \
+             certificates of one CA"
         ),
         AlertDescription::CertificateRequired => {
-            format!("{who} wants a certificate, and this host shows none")
+            format!("{who} requires a certificate, and this host shows none")
         }
         AlertDescription::UnsupportedCertificate => format!(
-            "{who} refuses this host's certificate, {mine}: it was made for something else (`seawall keeper cert owner`)"
+            "{who} refuses this host's certificate, {mine}: it was made for another purpose \
+             (`seawall keeper cert owner`)"
         ),
         AlertDescription::BadCertificate => match end {
             End::Writer { .. } => format!("{who} refuses this host's certificate, {mine}: its log says why"),
             End::Keeper { .. } => format!(
-                "{who} refuses this host's certificate, {mine}: most likely it has not the name by which this host was \
-                 called"
+                "{who} refuses this host's certificate, {mine}: most likely it does not have the name by \
+                 which this host was called"
             ),
         },
         AlertDescription::ProtocolVersion => format!("{who} does not speak TLS 1.3"),

@@ -103,7 +103,7 @@ pub fn said(certificate: &[u8]) -> Result<Said, String> {
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes(path)?).collect();
     let read = read.map_err(|error| damaged(path, error))?;
-    if read.is_empty() { Err(damaged(path, "no certificate is in it")) } else { Ok(read) }
+    if read.is_empty() { Err(damaged(path, "it contains no certificate")) } else { Ok(read) }
 }
 
 /// An error if a certificate of this host is not valid now.

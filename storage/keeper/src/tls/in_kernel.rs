@@ -109,7 +109,7 @@ fn bytes<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
 pub(crate) fn in_words(error: io::Error) -> io::Error {
     let text = match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EIO | Errno::EKEYEXPIRED) => "it ended the encrypted connection (an alert, or new keys)",
-        Some(Errno::EBADMSG) => "what came from it was changed on the way",
+        Some(Errno::EBADMSG) => "the data that came from it was changed on the way",
         _ => return error,
     };
     io::Error::other(text)

@@ -35,27 +35,30 @@ const DAY: i64 = 86_400;
 pub enum MakeError {
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("{}: it is there already. Renew it with --renew; nothing was changed", .0.display())]
+    #[error("{} already exists. Renew it with --renew; nothing was changed", .0.display())]
     Exists(PathBuf),
-    #[error("{}: it is not there: make it first, without --renew", .0.display())]
+    #[error("{} does not exist: make it first, without --renew", .0.display())]
     Nothing(PathBuf),
     #[error("{}: there is no CA: `seawall keeper cert ca {}` makes one", .0.display(), .0.display())]
     NoCa(PathBuf),
     #[error(
-        "{0:?} is no name for a keeper: the host's name or its IP address, as others call it, without the port"
+        "{0:?} is not a name for a keeper: use the host's name or IP address, as others call it, without the \
+         port"
     )]
     Host(String),
-    #[error("{0:?} is no name for an owner: 1 to {NAME_MAX} letters, digits, dots, dashes and underscores")]
+    #[error(
+        "{0:?} is not a name for an owner: use 1 to {NAME_MAX} letters, digits, dots, dashes and underscores"
+    )]
     Owner(String),
     #[error(
-        "the CA's certificate ends on {}, before a certificate of {days} days would: take fewer days (--days), or renew \
-         the CA first (`seawall keeper cert ca {} --renew`)",
+        "the CA's certificate ends on {}, before a certificate of {days} days would: ask for fewer days \
+         (--days), or renew the CA first (`seawall keeper cert ca {} --renew`)",
         utc(*until), directory.display()
     )]
     Outlives { directory: PathBuf, until: i64, days: i64 },
     #[error("{}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
-    #[error("making a certificate: {0}")]
+    #[error("cannot make a certificate: {0}")]
     Making(#[from] rcgen::Error),
 }
 
