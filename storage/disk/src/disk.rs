@@ -71,7 +71,7 @@ impl Disk<Joined> {
     pub fn new(options: Options, pool: &Path) -> Result<Self, Refused> {
         let joined = match options.is_read_only {
             true => None,
-            false => Some(Joined::new(pool).map_err(Refused::failed("joining the log"))?),
+            false => Some(Joined::new(pool).map_err(Refused::failed("cannot join the log"))?),
         };
         let image = Image::open(&options.image, joined, options.is_atomic)?;
         if !options.is_incoming {

@@ -443,13 +443,13 @@ fn why_not(path: &Path) -> String {
             "it says that it belongs to the pool {pool}: use that pool, or recover it first (`seawall recover --pool {pool}`)",
             pool = other.pool.display()
         ),
-        None => "the daemon's log says why (`seawall status` has it too)".to_owned(),
+        None => "the daemon's log says why (`seawall status` shows it too)".to_owned(),
     }
 }
 
 /// False: somebody has it who does not go with us.
 fn lock_at(path: &Path, file: &File, is_read_only: bool) -> Result<bool, Refused> {
-    let failed = |e: nix::errno::Errno| Refused::failed(format!("locking {}", path.display()))(e.into());
+    let failed = |e: nix::errno::Errno| Refused::failed(format!("cannot lock {}", path.display()))(e.into());
     lock::take(file, is_read_only).map_err(failed)
 }
 

@@ -157,7 +157,7 @@ impl Shared {
                     asks_again_soon = answered.elapsed() < SOON;
                 }
                 Err(Broken(why)) => {
-                    errln!("seawall: queue {} of {}: {why}: it is served no more", self.index, self.name());
+                    errln!("seawall: queue {} of {}: {why}: it is no longer served", self.index, self.name());
                     // Until the guest resets it.
                     while !wait(&kick, stop) {}
                     return;

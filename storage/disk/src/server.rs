@@ -33,7 +33,7 @@ impl Server {
     /// # Errors
     /// [`Refused`].
     pub fn new(disk: Disk, socket: &Path, group: Option<u32>) -> Result<Self, Refused> {
-        let failed = || Refused::failed(format!("listening at {}", socket.display()));
+        let failed = || Refused::failed(format!("cannot listen at {}", socket.display()));
         let claim = claim(socket).map_err(failed())?.ok_or_else(|| Refused::Served(socket.into()))?;
         if std::fs::symlink_metadata(socket).is_ok_and(|found| found.file_type().is_socket()) {
             std::fs::remove_file(socket).map_err(failed())?;

@@ -374,4 +374,4 @@ impl VhostUserBackendReqHandlerMut for Session {
     }
 }
 
-const NOT_A_DISK: Error = Error::InvalidOperation("no disk of Seawall's does that");
+const NOT_A_DISK: Error = Error::InvalidOperation("Seawall's disks cannot do that");

@@ -201,7 +201,7 @@ impl Filesystem for Adapter {
         let acl = InitFlags::FUSE_POSIX_ACL | InitFlags::FUSE_DONT_MASK;
         config
             .add_capabilities(acl)
-            .map_err(|_| io::Error::other("this kernel's FUSE has no ACLs (Linux 4.9)"))?;
+            .map_err(|_| io::Error::other("this kernel's FUSE has no ACLs (they need Linux 4.9)"))?;
         // Otherwise the kernel asks for an extended attribute before every write.
         let _ = config.add_capabilities(InitFlags::FUSE_HANDLE_KILLPRIV_V2);
         let _ = config.set_max_write(LONGEST_WRITE);

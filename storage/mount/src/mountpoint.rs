@@ -23,20 +23,20 @@ pub enum Refused {
     Missing { path: PathBuf, error: io::Error },
     #[error("{0} is not a directory")]
     NoDirectory(PathBuf),
-    #[error("the mountpoint {0} is not empty: what is in it would be hidden. Use an empty directory")]
+    #[error("the mountpoint {0} is not empty: the mount would hide what is in it. Use an empty directory")]
     NotEmpty(PathBuf),
     #[error(
-        "{at} is a mountpoint already, of {by}: unmount that first (`seawall umount` if it is Seawall's)"
+        "{at} is already a mountpoint, of {by}: unmount that first (`seawall umount` if it is Seawall's)"
     )]
     Mounted { at: PathBuf, by: String },
-    #[error("nothing of Seawall's is mounted at {0}")]
+    #[error("Seawall has mounted nothing at {0}")]
     NotOurs(PathBuf),
     #[error(
         "{backing} and {mountpoint} lie within each other: the mount would serve itself. Use a mountpoint elsewhere"
     )]
     Nested { backing: PathBuf, mountpoint: PathBuf },
     #[error(
-        "{0} is mounted already: two mounts of one directory would not see each other's cached pages. \
+        "{0} is already mounted: two mounts of one directory would not see each other's cached pages. \
          `seawall umount` the other one first"
     )]
     InUse(PathBuf),
@@ -53,10 +53,11 @@ pub enum Refused {
 fn no_fuse(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "This user may not open it: mount as root, or let everybody, as udev does (`chmod 666 /dev/fuse`)"
+            "This user may not open it: mount as root, or let every user open it, as udev does \
+             (`chmod 666 /dev/fuse`)"
         }
         _ => {
-            "The mount needs FUSE: `modprobe fuse`; in a container start it with --device /dev/fuse --cap-add \
+            "The mount needs FUSE: `modprobe fuse`; start a container with --device /dev/fuse --cap-add \
              SYS_ADMIN"
         }
     }
@@ -65,8 +66,8 @@ fn no_fuse(error: &io::Error) -> &'static str {
 fn no_permission(allow_other: bool) -> &'static str {
     match allow_other {
         true => {
-            "For other users than the one who mounts, root must mount, or /etc/fuse.conf must have the line \
-             user_allow_other"
+            "To let other users use the mount, mount as root, or put the line user_allow_other into \
+             /etc/fuse.conf"
         }
         false => "Mounting needs root, or the program fusermount3 (Debian: fuse3)",
     }
@@ -160,7 +161,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Refused> {
 /// A mount of ours whose process has died answers ENOTCONN: nothing can be lost by detaching it.
 fn detach_if_dead(place: &Path) -> Result<(), Refused> {
     while is_dead(place) {
-        detach(place).map_err(|error| Refused::Failed { what: "detaching a dead mount", error })?;
+        detach(place).map_err(|error| Refused::Failed { what: "cannot detach a dead mount", error })?;
     }
     Ok(())
 }
@@ -243,7 +244,7 @@ fn try_unmount(place: &Path) -> Result<(), Refused> {
     };
     done.map_err(|error| match error.to_string().contains("busy") {
         true => Refused::Busy(place.into()),
-        false => Refused::Failed { what: "unmounting", error },
+        false => Refused::Failed { what: "cannot unmount", error },
     })
 }
 
@@ -277,7 +278,7 @@ pub(crate) fn explain(error: io::Error, allow_other: bool) -> Refused {
         _ if File::options().read(true).write(true).open("/dev/fuse").is_err() => Refused::NoFuse(error),
         io::ErrorKind::PermissionDenied => Refused::NoPermission { error, allow_other },
         _ if !rustix::process::geteuid().is_root() => Refused::NoPermission { error, allow_other },
-        _ => Refused::Failed { what: "mounting", error },
+        _ => Refused::Failed { what: "cannot mount", error },
     }
 }
 

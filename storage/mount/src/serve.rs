@@ -52,9 +52,9 @@ impl Mount {
     pub fn new(options: &Options, pool: &Path, discover: Discover) -> Result<Self, Refused> {
         allow_many_files();
         let failed = |what: &'static str| move |error: io::Error| Refused::Failed { what, error };
-        let nodes =
-            Nodes::new(&options.backing).map_err(|e| failed("opening the backing directory")(e.into()))?;
-        let log = Log::join(pool, discover).map_err(failed("joining the log"))?;
+        let nodes = Nodes::new(&options.backing)
+            .map_err(|e| failed("cannot open the backing directory")(e.into()))?;
+        let log = Log::join(pool, discover).map_err(failed("cannot join the log"))?;
         let fs = Fs::new(log, nodes);
         let urings = prepare(options.fuse_uring, &fs);
         if let (FuseUring::On, Err(error)) = (options.fuse_uring, &urings) {
@@ -63,9 +63,9 @@ impl Mount {
         fs.by_uring.store(urings.is_ok(), Relaxed);
         let session = Session::new(Adapter(Arc::clone(&fs)), &options.mountpoint, &config(options));
         let session = session.map_err(|e| mountpoint::explain(e, options.allow_other))?;
-        let device = session.as_fd().try_clone_to_owned().map_err(failed("keeping /dev/fuse open"))?;
+        let device = session.as_fd().try_clone_to_owned().map_err(failed("cannot keep /dev/fuse open"))?;
         let device = fs.device.get_or_init(|| Arc::new(device));
-        fs.pages.start(session.notifier()).map_err(failed("starting a thread"))?;
+        fs.pages.start(session.notifier()).map_err(failed("cannot start a thread"))?;
         let urings = match urings {
             Ok(urings) if fs.by_uring.load(Relaxed) => urings.start(device),
             Ok(urings) => {
@@ -119,7 +119,9 @@ fn prepare(wanted: FuseUring, fs: &Arc<Fs>) -> io::Result<Urings> {
         return Err(io::Error::other("--fuse-uring off"));
     }
     if !uring::is_allowed() {
-        return Err(io::Error::other("no io_uring: the module fuse has enable_uring off, or not at all"));
+        return Err(io::Error::other(
+            "no io_uring: the module fuse has enable_uring off, or does not have it at all",
+        ));
     }
     Urings::new(fs).map_err(|error| io::Error::other(format!("no io_uring: {error}")))
 }

@@ -36,8 +36,8 @@ pub struct Ways {
 impl fmt::Display for Ways {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passthrough = match self.passthrough {
-            true => "files that no preset wants go past the mount's process",
-            false => "every file goes through the mount's process (passing needs root and Linux 6.9)",
+            true => "files that no preset manages bypass the mount's process",
+            false => "every file goes through the mount's process (bypassing it needs root and Linux 6.9)",
         };
         write!(f, "{passthrough}; readahead {} KiB; ", self.readahead)?;
         match &self.urings {

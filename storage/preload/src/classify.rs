@@ -147,7 +147,7 @@ fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
     if (intent == Intent::Hold || intent == Intent::Write && entry.state() == State::Unknown)
         && named::settle(fd, &stat, false).is_err()
     {
-        sys::say(&["a file that is in the log as a whole could not be synced before it is changed unseen"]);
+        sys::say(&["could not sync a file whose whole content is in the log, before it is changed unseen"]);
     }
     if entry.state() == State::Unmanaged {
         return Kind::Watched(Watched { entry, candidate: None });
@@ -233,7 +233,7 @@ fn adopt(engine: &'static Engine, fd: c_int, file: FileRef, stat: &Stat, was: Fd
     // A mark that this file is held tells of an earlier slot, or of a time when it had none.
     let entry = FdEntry::managed(file, was.marks()).with(mark::HELD, false);
     let Some(who) = owner::current(engine) else {
-        sys::say(&["too many processes: a managed file is refused to this one"]);
+        sys::say(&["too many processes use the log: this one cannot use a managed file"]);
         return Kind::Nobody;
     };
     fdtable::set(fd, entry);

@@ -63,8 +63,8 @@ impl Transport for Socket {
         static TOLD: AtomicBool = AtomicBool::new(false);
         if !TOLD.swap(true, Relaxed) {
             sys::say(&[
-                "not active in this process: it became another user than the daemon's (setuid, gosu, su); start it with \
-                 `seawall run --user NAME`",
+                "not active in this process: it became another user than the daemon's (setuid, gosu, su); \
+                 start it with `seawall run --user NAME`",
             ]);
         }
     }

@@ -117,8 +117,9 @@ impl Drop for Forward {
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     for end in [&ours, &theirs] {
-        sockopt::set_socket_send_buffer_size_force(end, 4 * LONGEST_WRITE as usize)
-            .map_err(|error| io::Error::other(format!("a long socket needs CAP_NET_ADMIN: {error}")))?;
+        sockopt::set_socket_send_buffer_size_force(end, 4 * LONGEST_WRITE as usize).map_err(|error| {
+            io::Error::other(format!("a large socket buffer needs CAP_NET_ADMIN: {error}"))
+        })?;
     }
     Ok((ours, theirs))
 }

@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// requests.
 pub fn count() -> io::Result<u16> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    counted(&list).ok_or_else(|| io::Error::other("the list of processors is not understood"))
+    counted(&list).ok_or_else(|| io::Error::other("cannot read the list of processors"))
 }
 
 /// Such as `0-3,8`.

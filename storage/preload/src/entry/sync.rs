@@ -83,7 +83,7 @@ fn unmanaged(fd: c_int, stat: Option<Stat>, scope: Scope) -> Result<(), Errno> {
 /// sync(2), which cannot fail.
 pub fn everything() {
     if journal::harden_all().is_err() {
-        sys::say(&["sync: what is in the log could not be made durable; the daemon's log says why"]);
+        sys::say(&["sync: the records in the log could not be made durable; the daemon's log says why"]);
     }
     named::settle_all();
     let _ = unsafe_call!(SYS_sync);
