@@ -80,7 +80,7 @@ fn what_is_synced_once_is_left_alone_and_said() {
         return;
     }
     assert!(files.is_empty());
-    let why = "its file system does not keep the order of names";
+    let why = "its file system does not keep changes of names in order";
     said.succeeds().says(&["nothing of this run went through the log", why]);
 }
 

@@ -467,7 +467,7 @@ fn a_detach_removes_the_block_cache_and_nothing_else_of_that_name() {
 
     image.attach(&attach).succeeds();
     image.file("mnt/a.pool.cache", "a text of mine");
-    image.seawall(&["detach", POSTGRES]).succeeds().says(&["the block cache stays", "no block cache"]);
+    image.seawall(&["detach", POSTGRES]).succeeds().says(&["the block cache stays", "not a block cache"]);
     assert_eq!(image.read("mnt/a.pool.cache"), "a text of mine");
 }
 

@@ -174,7 +174,7 @@ fn a_strangers_write_is_seen_at_once() {
         assert_eq!(front.read(5), (false, byte));
         wait_for("the file to be served again", || front.read(5) == (true, byte));
     }
-    assert!(scene.log().contains("which runs without Seawall: not cached meanwhile"));
+    assert!(scene.log().contains("which runs without Seawall: the file is not cached meanwhile"));
 }
 
 /// A backup reads the file: its blocks are not lost.
@@ -250,7 +250,7 @@ fn a_zone_of_another_size_or_a_damaged_one_is_made_anew() {
     let mut scene = scene();
     scene.noted();
     scene.restart(&["--cache", "80M"]);
-    assert!(scene.log().contains("made anew: it is of another size"));
+    assert!(scene.log().contains("made anew: it has another size"));
     assert_eq!(scene.status()["size"], 80 << 20);
     scene.stop();
     let zone = fs::File::options().read(true).write(true).open(scene.zone()).expect("open");
@@ -278,14 +278,14 @@ fn a_cache_that_cannot_be_is_refused_before_anything_starts() {
     run(&["--cache-path", "/dev/shm/x"]).fails(2, &["--cache <SIZE>"]);
     run(&["--cache", "8T"]).fails(125, &["no room", "--cache-path"]);
     run(&["--cache", "64M", "--cache-path", "/nowhere/x"])
-        .fails(125, &["/nowhere/x", "directory must be there"]);
+        .fails(125, &["/nowhere/x", "directory must exist"]);
     run(&["--cache", "64M", "--cache-path", "/dev/shm"]).fails(125, &["/dev/shm", "name a file in it"]);
     let disk = place.file("zone").display().to_string();
-    run(&["--cache", "64M", "--cache-write-budget", "1G"]).fails(125, &["not worn"]);
+    run(&["--cache", "64M", "--cache-write-budget", "1G"]).fails(125, &["do not wear out"]);
     run(&["--cache", "64M", "--cache-path", &disk]).succeeds();
     let mine = place.ram("mine");
     fs::write(&mine, "a text of mine, and not a short one").expect("written");
-    run(&["--cache", "64M", "--cache-path", &mine]).fails(125, &["no block cache", "left alone"]);
+    run(&["--cache", "64M", "--cache-path", &mine]).fails(125, &["not a block cache", "left alone"]);
     assert_eq!(fs::read_to_string(&mine).expect("still there"), "a text of mine, and not a short one");
     run(&["--cache", "64M"]).succeeds();
     let left: Vec<_> = fs::read_dir(place.pool.parent().expect("a directory")).expect("readable").collect();
@@ -356,6 +356,6 @@ fn a_service_comes_up_without_its_cache_and_says_why() {
     assert!(service.wait().expect("it ended").success());
     assert!(status["cache"].is_null(), "{status}");
     let why = status["without_cache"].as_str().expect("a reason");
-    assert!(why.contains("/proc/zone-of-the-tests") && why.contains("looking for a place"), "{why}");
+    assert!(why.contains("/proc/zone-of-the-tests") && why.contains("cannot find a place"), "{why}");
     assert!(said.out.contains("NO BLOCK CACHE"), "{}", said.out);
 }

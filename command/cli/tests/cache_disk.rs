@@ -202,7 +202,7 @@ fn another_file_is_left_alone_and_memory_has_no_budget() {
         let daemon = ["daemon", "--pool", place.pool(), "--cache", "64M"];
         place.seawall(&[&daemon, options].concat()).fails(1, words);
     };
-    refused(&["--cache-path", mine.to_str().expect("ASCII")], &["mine is no block cache", "left alone"]);
+    refused(&["--cache-path", mine.to_str().expect("ASCII")], &["mine is not a block cache", "left alone"]);
     assert_eq!(fs::read(&mine).expect("there"), vec![0; 2 << 20]);
     refused(&["--cache-write-budget", "1G"], &["--cache-write-budget"]);
 }
@@ -224,5 +224,5 @@ fn a_device_is_a_cache_if_nothing_is_on_it() {
     }
     scene.stop();
     fs::write(path, vec![7; 4096]).expect("written");
-    scene.seawall(&[&["daemon"], &cache[..]].concat()).fails(1, &["is no block cache"]);
+    scene.seawall(&[&["daemon"], &cache[..]].concat()).fails(1, &["is not a block cache"]);
 }

@@ -240,7 +240,9 @@ fn what_cannot_be_said_is_an_error_that_tells_what_to_do() {
     scene.cache(&["keep"]).fails(2, &["PATH|TABLE"]);
     scene.cache(&["keep", "nowhere.db/"]).fails(1, &["there is no nowhere.db/", "DB.SCHEMA.TABLE"]);
     let data = scene.data.display().to_string();
-    scene.cache(&["keep", "/etc/passwd"]).fails(1, &["/etc/passwd", "in no directory of a database", &data]);
+    scene
+        .cache(&["keep", "/etc/passwd"])
+        .fails(1, &["/etc/passwd", "not in a directory of a database", &data]);
     scene.cache(&["keep", "d.s.t"]).fails(1, &["no PostgreSQL runs with this daemon"]);
     scene.cache(&["keep", "d.t"]).fails(1, &["no MariaDB runs with this daemon", "DB.SCHEMA.TABLE"]);
     scene.cache(&["keep", "nowhere.db"]).fails(1, &["there is no such file here"]);
@@ -280,7 +282,7 @@ fn policies_that_cannot_be_read_are_left_alone() {
     scene.cache(&["keep", "x.db"]).fails(1, &[&file, "repair or remove"]);
     assert_eq!(fs::read_to_string(&file).expect("there"), "nothing");
     let log = scene.log();
-    assert!(log.contains("goes without its policies"), "{log}");
+    assert!(log.contains("works without its policies"), "{log}");
 }
 
 /// The directory is PostgreSQL's, and somebody answers as psql does.

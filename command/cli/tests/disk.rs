@@ -390,7 +390,7 @@ fn qemu_refuses_an_image_that_is_served() {
     disks
         .place
         .seawall(&["stop", "--pool", disks.place.pool()])
-        .fails(1, &["written over it", "vm.img.seawall"]);
+        .fails(1, &["has overwritten it", "vm.img.seawall"]);
     fs::remove_file(disks.image()).expect("removed");
     disks.place.seawall(&["stop", "--pool", disks.place.pool()]).succeeds();
     size("2 MiB");

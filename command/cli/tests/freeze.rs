@@ -53,7 +53,7 @@ fn a_frozen_file_is_out_of_the_log_without_a_guard_and_thawed_it_is_back_behind_
     assert_eq!(status["guards"], 0);
     assert!(status["frozen"]["seconds_left"].as_u64() > Some(3500), "{}", status["frozen"]);
     assert!(place.seawall(&["status", "--pool", place.pool()]).out.contains("FROZEN"));
-    freeze(&place, &[]).fails(1, &["frozen already", "seawall thaw"]);
+    freeze(&place, &[]).fails(1, &["already frozen", "seawall thaw"]);
 
     thaw(&place).succeeds();
     assert!(place.guard().exists(), "before the first record");
@@ -147,7 +147,7 @@ fn a_directory_finds_its_pool() {
     place.seawall(&["freeze", data, "--", "test", "!", "-e", "x-journal"]).succeeds();
     freeze(&place, &["/var"]).succeeds();
     thaw(&place).succeeds();
-    freeze(&place, &["/usr"]).fails(1, &["nothing of it is in this pool"]);
+    freeze(&place, &["/usr"]).fails(1, &["this pool holds nothing of it"]);
     writer.finish().succeeds();
     assert_eq!(freeze(&place, &["--", "sh", "-c", "exit 3"]).code, Some(3), "nothing is to be frozen");
 }
@@ -176,7 +176,7 @@ fn a_hook_freezes_several_pools_together() {
     run(&[pools[0], "/nowhere"], "freeze").fails(1, &["/nowhere"]);
     assert_eq!(frozen(), [false; 2]);
     run(&pools[1..], "freeze").succeeds();
-    run(&pools, "freeze").fails(1, &["frozen already"]);
+    run(&pools, "freeze").fails(1, &["already frozen"]);
     assert_eq!(frozen(), [false, true], "the first one was let go again");
     run(&pools[1..], "thaw").succeeds();
     assert_eq!(run(&pools, "freez").code, Some(2));

@@ -259,7 +259,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     init(&["--keeper", at, "--acks", "2"]).fails(1, &["2 of 1 keepers cannot confirm", "--acks"]);
     init(&["--keeper", other]).fails(1, &["every keeper is a witness"]);
     init(&["--keeper", "127.0.0.1:1"])
-        .fails(1, &["127.0.0.1:1", "every keeper of a new log must be reached"]);
+        .fails(1, &["127.0.0.1:1", "Every keeper of a new log must be reached"]);
     init(&["--keeper", "192.0.2.1:7000"]).fails(1, &["neither loopback nor link-local", "--clear-text"]);
     init(&["--keeper", "nowhere.invalid:7000"]).fails(1, &["nowhere.invalid:7000"]);
     let pool = place.pool().to_owned();
@@ -282,10 +282,10 @@ fn a_log_is_made_at_its_first_run_and_by_no_others_keepers_later() {
     run(&[&keepers[0], &keepers[1]]).succeeds();
     run(&[&keepers[0], &keepers[1]]).succeeds();
     run(&[]).succeeds();
-    run(&[&keepers[0], &keepers[2]]).fails(125, &["is kept by", "only a new log is given keepers"]);
+    run(&[&keepers[0], &keepers[2]]).fails(125, &["is kept by", "only a new log can be given keepers"]);
     let there = place.file("other.pool").display().to_string();
     place.seawall(&["init", &there, "--size", "16M", "--emulated"]).succeeds();
     let run = ["run", "--pool", &there, "--keeper", &keepers[0].address, "--preset", "sqlite", "--data", "."];
-    place.seawall(&[&run[..], &["--", "true"]].concat()).fails(125, &["is no log that keepers keep"]);
+    place.seawall(&[&run[..], &["--", "true"]].concat()).fails(125, &["is not a log that keepers keep"]);
     place.seawall(&["run", "--keeper", &keepers[0].address, "--", "true"]).fails(2, &["--pool"]);
 }

@@ -175,7 +175,8 @@ fn a_rebuild_that_fails_is_told_and_commits_go_on() {
     let asking = begin(&place, &second);
     let failing = Failing::new(&second).expect("it failed before");
     writer.write(2);
-    said(asking).fails(1, &["second.log was not rebuilt", "writing to", "not permitted", "goes on with"]);
+    said(asking)
+        .fails(1, &["second.log was not rebuilt", "cannot write to", "not permitted", "goes on with"]);
     let status = place.seawall(&["status", "--pool", place.pool()]);
     assert!(status.out.contains("MIRROR LOST") && status.out.contains("not permitted"), "{}", status.out);
     let said = log(&place);

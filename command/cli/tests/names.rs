@@ -337,7 +337,10 @@ fn on_a_file_system_without_order_names_are_not_in_the_log_and_status_says_so() 
     assert_eq!(directory(&scene), Value::Null);
     let left_out = scene.place.status()["left_out"].clone();
     assert_eq!(left_out["path"].as_str(), scene.data.to_str(), "{left_out}");
-    assert!(left_out["why"].as_str().is_some_and(|why| why.contains("the order of names")), "{left_out}");
+    assert!(
+        left_out["why"].as_str().is_some_and(|why| why.contains("changes of names in order")),
+        "{left_out}"
+    );
     let (daemon, all) = (scene.place.daemon().expect("a daemon"), processes(running.run.id()));
     running.kill(daemon, &all);
 }

@@ -123,7 +123,7 @@ fn where_it_cannot_be_right_it_is_refused_and_nothing_is_changed() {
         (s.pool("b"), copy.path().display().to_string(), s.keepers[0].address.clone());
     let of = |more: &[&str]| s.b.seawall(&[&["takeover", &pool][..], more].concat());
     of(&["--keeper", &keeper, "--data", &copied])
-        .fails(5, &["another directory", "file by file", "nothing was changed"]);
+        .fails(5, &["is not the log's directory", "file by file", "nothing was changed"]);
     of(&[]).fails(1, &["name a keeper of the log with --keeper"]);
     of(&["--keeper", &keeper, "--log", &"0".repeat(32)]).fails(1, &["keeps no such log", "keeper status"]);
     of(&["--keeper", "169.254.77.1:7700"]).fails(3, &["169.254.77.1:7700"]);
@@ -132,7 +132,7 @@ fn where_it_cannot_be_right_it_is_refused_and_nothing_is_changed() {
     of(&["--keeper", &keeper])
         .fails(1, &["several logs are kept there: choose with --log", "host db-a since"]);
     s.a.seawall(&["takeover", &s.place.file("x-wal").display().to_string(), "--keeper", &keeper])
-        .fails(1, &["is no log that keepers keep"]);
+        .fails(1, &["is not a log that keepers keep"]);
     // One keeper of three is not enough to know what two confirmed.
     s.keepers[0].kill();
     s.keepers[2].kill();
@@ -207,7 +207,7 @@ fn a_takeover_that_is_killed_anywhere_is_made_again() {
         if s.b.run(&["sh", "-c", "ls /dev/shm/*.takeover"]).code == Some(0) {
             let start = ["run", "--pool", &pool, "--preset", "sqlite", "--data", &data, "--", "true"];
             s.b.seawall(&start)
-                .fails(125, &["a takeover of this log was cut short", "run `seawall takeover` again"]);
+                .fails(125, &["a takeover of this log was interrupted", "run `seawall takeover` again"]);
         } else if !s.place.guard().exists() {
             // It had ended well, and the log is closed: what is lost now is nobody's.
             break;

@@ -81,7 +81,7 @@ fn patronis_hook_fences_the_former_primary() {
         host.run(&words)
     };
     s.b.run(&["env", &program, &hook]).fails(2, &["usage"]);
-    call(&s.a).fails(6, &["is on this host, and connected"]);
+    call(&s.a).fails(6, &["runs on this host, and is connected"]);
     writer.write(1);
     assert_eq!(call(&s.b).json()["done"], true);
     gets_an_error(writer).says(&["Input/output error"]);

@@ -96,7 +96,9 @@ fn sync(daemon: &Daemon, file: FileRef) {
     if let Err(error) = daemon.engine.sync(daemon.me(), file, Scope::Whole).by(|_| real()) {
         // The kernel tells it once. Nobody else may be told, so nobody's success counts from here on.
         daemon.engine.distrust(file);
-        daemon.log.say(format!("{} cannot be synced: {error}; its fsyncs fail", managed.path.display()));
+        daemon
+            .log
+            .say(format!("cannot sync {}: {error}; its fsyncs fail from now on", managed.path.display()));
     }
 }
 

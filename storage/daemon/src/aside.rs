@@ -91,7 +91,7 @@ pub(crate) fn let_back(daemon: &Daemon, why: KeptOut) -> Vec<String> {
         }
     }
     for line in &left_out {
-        daemon.log.say(format!("stays out of the log until it is registered anew: {line}"));
+        daemon.log.say(format!("a file stays out of the log until it is registered again: {line}"));
     }
     left_out
 }

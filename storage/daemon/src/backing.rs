@@ -47,8 +47,8 @@ fn tell(daemon: &Daemon, error: &std::io::Error) {
     daemon.log.say_once(
         "memory of the log",
         format!(
-            "the log is smaller than it should be: there is no memory for more than {has} of its {all} segments ({error}). \
-             Make room in {}; it is tried again each second",
+            "the log is smaller than it should be: there is no memory for more than {has} of its {all} \
+             segments ({error}). Make room in {}; the daemon tries again each second",
             seawall_core::pool::MEMORY
         ),
     );

@@ -52,6 +52,6 @@ pub(crate) fn forget_boot(daemon: &Daemon) {
 pub(crate) fn close_and_log(daemon: &Daemon) {
     match close(daemon) {
         Ok(()) => daemon.log.say("drained, guards down"),
-        Err(e) => daemon.log.say(format!("not closed cleanly: {e}")),
+        Err(e) => daemon.log.say(format!("the log was not closed cleanly: {e}")),
     }
 }

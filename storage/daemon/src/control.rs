@@ -61,7 +61,7 @@ pub struct Stopped {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum ControlError {
-    #[error("talking to the daemon: {0}")]
+    #[error("cannot talk to the daemon: {0}")]
     Io(io::Error),
     #[error("the daemon ended in the middle of the request")]
     Gone,
@@ -147,8 +147,8 @@ impl Control {
     /// # Errors
     /// [`ControlError`].
     pub fn request<T: DeserializeOwned>(&self, kind: Kind, body: &impl Serialize) -> Result<T, ControlError> {
-        let body =
-            serde_json::to_vec(body).map_err(|e| ControlError::Failed(format!("asking the daemon: {e}")))?;
+        let body = serde_json::to_vec(body)
+            .map_err(|e| ControlError::Failed(format!("cannot encode the request to the daemon: {e}")))?;
         let mut bytes = Request::new(kind, body.len() as u32).as_bytes().to_vec();
         bytes.extend_from_slice(&body);
         self.exchange(kind, &bytes)

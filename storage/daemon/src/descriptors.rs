@@ -52,7 +52,7 @@ impl<'a> Descriptors<'a> {
 }
 
 fn unknown() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "the daemon has no descriptor of it")
+    io::Error::new(io::ErrorKind::NotFound, "the daemon has no descriptor for it")
 }
 
 impl Files for Descriptors<'_> {

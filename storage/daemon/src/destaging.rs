@@ -60,12 +60,14 @@ fn make_round(daemon: &Daemon, mut files: Descriptors<'_>) -> Round {
     }
     if round.readmitted > 0 {
         let n = round.readmitted;
-        daemon.log.say(format!("{n} files of policy atomic were outside the log, and are in it again"));
+        daemon
+            .log
+            .say(format!("{n} files under the policy atomic were outside the log, and are in it again"));
     }
     for (slot, error) in &round.failed {
         let path =
             daemon.files.get(*slot).map_or_else(|| format!("slot {slot}").into(), |f| f.current_path());
-        let text = format!("{} cannot be synced, its records stay in the log: {error}", path.display());
+        let text = format!("cannot sync {}, so its records stay in the log: {error}", path.display());
         daemon.log.say_once(&text, &text);
     }
     round

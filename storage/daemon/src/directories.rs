@@ -62,21 +62,25 @@ fn register_in_turn(
     }
     if !keeps_names_in_order(fd) {
         return Err(refuse(
-            "its file system does not keep the order of names: XFS does, and ext4 with a journal",
+            "its file system does not keep changes of names in order: XFS does, and so does ext4 with a \
+             journal",
         ));
     }
     if stat.st_uid != entry.uid {
-        return Err(refuse(&format!("it belongs to user {}, its database to {}", stat.st_uid, entry.uid)));
+        return Err(refuse(&format!(
+            "it belongs to user {}, and its database to user {}",
+            stat.st_uid, entry.uid
+        )));
     }
     if is_case_folded(fd) {
-        return Err(refuse("its names are the same in upper and lower case"));
+        return Err(refuse("its names do not distinguish upper and lower case"));
     }
     if !evict::has_room(daemon) {
         return Err(LATER);
     }
     let identity = identity(fd).map_err(|e| refuse(&e.to_string()))?;
     Handle::new(identity.kind, &identity.handle).ok_or_else(|| refuse("its file handles are too long"))?;
-    let open = || reopen(fd, false).map_err(|e| refuse(&format!("it cannot be opened for syncing: {e}")));
+    let open = || reopen(fd, false).map_err(|e| refuse(&format!("cannot open it for syncing: {e}")));
     let (file, destaged) = (open()?, open()?);
     let raised = daemon.guards.raise(&entry, &guarded(&path), &daemon.claim());
     let raised = raised.map_err(|e| refuse(&e.to_string()))?;

@@ -30,19 +30,19 @@ pub enum DaemonError {
     #[error(transparent)]
     Cache(CacheError),
     #[error(
-        "no run-time directory for the pool {pool}: {error}. It must belong to the pool's owner, who must \
-         be the one to run this (`--user`)"
+        "there is no run-time directory for the pool {pool}: {error}. It must belong to the pool's owner, \
+         and this command must run as that user (`--user`)"
     )]
     Place { pool: PathBuf, error: std::io::Error },
-    #[error("listening at {socket}: {error}")]
+    #[error("cannot listen at {socket}: {error}")]
     Listen { socket: PathBuf, error: std::io::Error },
     #[error("every client slot is taken: too many processes use this pool")]
     NoClientSlot,
     #[error("the limit of {what} is {has}, and the daemon needs {needs}: raise it, and start again")]
     Limit { what: &'static str, has: u64, needs: u64 },
     #[error(
-        "a thread of the daemon cannot be started: {0}. The limits of processes (ulimit -u, the container's \
-         pids) or of memory are too small"
+        "cannot start a thread of the daemon: {0}. The limit of processes (ulimit -u, the container's pids) \
+         or of memory is too low"
     )]
     Thread(std::io::Error),
     #[error("{path}: {why}")]
@@ -50,12 +50,15 @@ pub enum DaemonError {
     #[error("processes {pids:?} still use the log: stop the database first")]
     Alive { pids: Vec<u32> },
     #[error(
-        "nothing can be written to the log any more, since another host has it or too few keepers are left (see \
-         `seawall status`): the guards stay up, for they may be that host's"
+        "the log can no longer be written, because another host has it or too few keepers are left (see \
+         `seawall status`): the guards stay up, because they may be that host's"
     )]
     TakenOver,
-    #[error("the disk refused to take: {}. Their records stay in the log and the guards stay up; see the \
-         kernel's log for the disk's error", .files.join(", "))]
+    #[error(
+        "the disk refused to write these files: {}. Their records stay in the log and the guards stay up; \
+         see the kernel's log for the disk's error",
+        .files.join(", ")
+    )]
     Undrained { files: Vec<String> },
 }
 

@@ -46,8 +46,9 @@ pub(crate) fn has_room(daemon: &Daemon) -> bool {
     daemon.log.say_once(
         "crowded",
         format!(
-            "all {capacity} files that can be managed are in use: others are left to the kernel, their fsyncs are \
-             real. A larger pool manages more (4096 from 1 GiB on); so does a higher limit of open files"
+            "all {capacity} files that can be managed are in use: other files are left to the kernel, and \
+             their fsyncs are real. A larger pool manages more files (4096 from 1 GiB on), and so does a \
+             higher limit of open files"
         ),
     );
     false

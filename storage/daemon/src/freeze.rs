@@ -136,8 +136,9 @@ fn limit(chosen: &Chosen, wanted: &Wanted) -> Result<Option<Duration>, DaemonErr
         return Err(DaemonError::Directory {
             path: chosen.directories.first().cloned().unwrap_or_default(),
             why: format!(
-                "its writes wait for the end of the freeze, because its pages must not be torn (policy atomic): {} s at most \
-                 (--for). Take a snapshot meanwhile, and copy from that",
+                "writes to it wait until the freeze ends, because its pages must not be torn (policy \
+                 atomic), so a freeze can last {} s at most (--for). Take a snapshot during the freeze, and \
+                 copy from that",
                 LONGEST_WAIT.as_secs()
             ),
         });
@@ -162,7 +163,7 @@ fn choose(roots: &Roots, shm: &Shm, directory: Option<&Path>) -> Result<Chosen, 
     if let (Some(dir), []) = (directory, chosen.as_slice()) {
         return Err(DaemonError::Directory {
             path: dir.into(),
-            why: "nothing of it is in this pool: `seawall status` names the directories".into(),
+            why: "this pool holds nothing of it: `seawall status` names the directories".into(),
         });
     }
     // Roots of a policy that a database had once are withdrawn, and stay in the table.
@@ -186,7 +187,7 @@ fn begin(
     let _alone = daemon.registering.turn();
     let id = daemon.freeze.begin(directory, lasts, writes_wait).map_err(|frozen| DaemonError::Directory {
         path: frozen.directory().unwrap_or(&daemon.pool.path).to_owned(),
-        why: "it is frozen already: `seawall thaw` first".into(),
+        why: "it is already frozen: use `seawall thaw` first".into(),
     })?;
     // Whoever copies needs the daemon, though the database may end meanwhile.
     daemon.lifetime.hold();
@@ -207,7 +208,7 @@ pub(crate) fn thaw_own(daemon: &Daemon, id: u64) -> Answered {
 pub(crate) fn review(daemon: &Daemon) {
     let is_over = daemon.freeze.now().as_ref().is_some_and(Frozen::is_over);
     if is_over && thaw_if(daemon, Frozen::is_over).frozen {
-        daemon.log.say("the freeze had reached its limit (--for)");
+        daemon.log.say("the freeze has ended, because it reached its limit (--for)");
     }
 }
 

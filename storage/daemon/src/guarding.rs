@@ -82,7 +82,8 @@ fn leave_for_good(daemon: &Daemon, file: &Managed, now: &Path) {
         daemon.guards.forget(reference.slot);
     }
     let text = format!(
-        "{} has left the log for good: it was moved out of its directory, or has a second name, where no guard can be",
+        "{} has left the log for good: it was moved out of its directory, or has a second name, where no \
+         guard can protect it",
         now.display()
     );
     daemon.log.say_once(&text, &text);

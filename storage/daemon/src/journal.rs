@@ -133,8 +133,8 @@ pub(crate) fn cost(pool: &Pool, took: Duration) -> Option<String> {
     Some(match image.made {
         true => format!("read a log of {size} MiB, {batches} batches in use, in {seconds:.2} s"),
         false => format!(
-            "the log's device had failed; all that it had confirmed is there ({batches} batches of {size} MiB, \
-             {seconds:.2} s), and it is written again"
+            "the log's device had failed; everything that it had confirmed is there ({batches} batches of \
+             {size} MiB, {seconds:.2} s), and the daemon writes to it again"
         ),
     })
 }
@@ -161,9 +161,9 @@ pub(crate) fn tell_lost(pool: &Pool, rebuilding: &Rebuilding, log: &Log) {
     log.say_once(
         &format!("the log's mirror {}", desk.given().load(Relaxed)),
         format!(
-            "THE LOG LOST ITS COPY {} ({why}): commits go on, on the other one alone. See the kernel's log; when it is \
-             well again the next start of the log rebuilds it. `seawall mirror` does so at once, and puts another one in \
-             its place",
+            "THE LOG LOST ITS COPY {} ({why}): commits go on with the other copy alone. See the kernel's \
+             log. Once the lost copy works again, the next start of the log rebuilds it. `seawall mirror` \
+             rebuilds it at once, or puts another one in its place",
             lost.display()
         ),
     );
@@ -178,8 +178,8 @@ fn tell(daemon: &Daemon, error: Errno) {
     daemon.log.say_once(
         "the log's device",
         format!(
-            "THE LOG'S DEVICE FAILED ({why}): every sync fails from now on. Stop the database; what was acknowledged is \
-             kept. See the kernel's log, then start again"
+            "THE LOG'S DEVICE FAILED ({why}): every sync fails from now on. Stop the database; everything \
+             that was acknowledged is kept. See the kernel's log, then start again"
         ),
     );
 }
@@ -207,7 +207,7 @@ pub(crate) fn forget_image(daemon: &Daemon) -> bool {
         return false;
     }
     if let Err(error) = daemon.pool.remove_image(true) {
-        daemon.log.say(format!("the log's image could not be removed from memory: {error}"));
+        daemon.log.say(format!("cannot remove the log's image from memory: {error}"));
     }
     true
 }

@@ -101,8 +101,8 @@ fn go_on(desk: Desk<'_>, lead: Lead, log: &Log) {
     let name = process::name(pid);
     let said = match let_go_on(desk, lead) {
         Ok(()) => format!(
-            "{name} ({pid}) was stopped while it wrote to the log, and every sync waited for it: it was let go on until \
-             that was done, and stopped again"
+            "{name} ({pid}) was stopped while it wrote to the log, and every sync waited for it: the daemon \
+             let it go on until the write was done, and stopped it again"
         ),
         Err(why) => format!(
             "EVERY SYNC WAITS FOR {name} ({pid}), WHICH IS STOPPED WHILE IT WRITES TO THE LOG ({why}). Let it go on \
@@ -133,18 +133,18 @@ fn let_go_on(desk: Desk<'_>, mut lead: Lead) -> Result<(), String> {
             None => return Ok(()),
         }
     }
-    Err(format!("it was let go on, and did not end its write within {} s", LEAD.as_secs()))
+    Err(format!("the daemon let it go on, and it did not end its write within {} s", LEAD.as_secs()))
 }
 
 /// The process of this lead, and no other one that was given its number.
 fn open(desk: Desk<'_>, lead: Lead) -> Result<OwnedFd, String> {
-    let pid = process::id(lead.pid()).ok_or("it is no process")?;
+    let pid = process::id(lead.pid()).ok_or("there is no such process")?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| error.to_string())?;
     if Lead::now(desk) == Some(lead) { Ok(process) } else { Err("it went on by itself".into()) }
 }
 
 fn send(process: &OwnedFd, signal: Signal) -> Result<(), String> {
-    pidfd_send_signal(process, signal).map_err(|error| format!("it could not be let go on: {error}"))
+    pidfd_send_signal(process, signal).map_err(|error| format!("the daemon could not let it go on: {error}"))
 }
 
 fn wait(is_so: impl Fn() -> bool) {

@@ -15,7 +15,8 @@ pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
     daemon.log.say_once(
         &format!("{}{name}", path.display()),
         format!(
-            "{} was opened by {name} ({pid}), which runs without Seawall: it has left the log meanwhile",
+            "{} was opened by {name} ({pid}), which runs without Seawall: the file is out of the log \
+             meanwhile",
             path.display()
         ),
     );

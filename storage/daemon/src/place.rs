@@ -140,7 +140,7 @@ fn secure(dir: &Path, uid: u32) -> io::Result<()> {
     if found.is_dir() && found.uid() == uid && found.mode() & 0o077 == 0 {
         return Ok(());
     }
-    Err(io::Error::other(format!("is not a directory of user {uid} alone (mode 0700)")))
+    Err(io::Error::other(format!("it is not a directory that only user {uid} can use (mode 0700)")))
 }
 
 /// `path` with `suffix` behind its name, in the same directory.

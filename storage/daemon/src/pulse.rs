@@ -46,7 +46,9 @@ impl Watchdog {
 pub(crate) fn start(daemon: &Arc<Daemon>, listener: &OwnedFd, command: fn() -> Command) -> Option<Watchdog> {
     let started = try_start(daemon, listener, command());
     if let Err(e) = &started {
-        daemon.log.say(format!("without a watchdog, should this process be stopped: {e}"));
+        daemon.log.say(format!(
+            "cannot start a watchdog, which answers in this process's place should it be stopped: {e}"
+        ));
     }
     started.ok()
 }
@@ -129,5 +131,5 @@ fn catch_up(daemon: &Daemon, waited: Duration) {
         }
     }
     destaging::round(daemon);
-    daemon.log.say(format!("stood still for {:.1} s, and has caught up", waited.as_secs_f64()));
+    daemon.log.say(format!("the daemon stood still for {:.1} s, and has caught up", waited.as_secs_f64()));
 }

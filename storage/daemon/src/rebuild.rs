@@ -32,14 +32,14 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
         let path = wanted.path.display().to_string();
         // It is forgotten with the beginning.
         journal::tell_lost(&daemon.pool, &daemon.rebuilding, &daemon.log);
-        daemon.log.say(format!("the log's lost copy is rebuilt on {path}"));
+        daemon.log.say(format!("the log's lost copy is being rebuilt on {path}"));
         let error = rebuild(daemon, &wanted).err();
         match &error {
             None => {
-                daemon.log.say(format!("the log's copy {path} is whole: commits are on both copies again"))
+                daemon.log.say(format!("the log's copy {path} is complete: commits are on both copies again"))
             }
             Some(why) => daemon.log.say(format!(
-                "THE LOG'S COPY {path} WAS NOT REBUILT ({why}): commits go on, on the other one alone"
+                "THE LOG'S COPY {path} WAS NOT REBUILT ({why}): commits go on with the other copy alone"
             )),
         }
         daemon.rebuilding.close(error, &daemon.lifetime);
@@ -52,13 +52,13 @@ fn rebuild(daemon: &Daemon, wanted: &Wanted) -> Result<(), String> {
     let prepared = daemon.pool.replace_copy(&wanted.path, wanted.force);
     doors::be_found(&daemon.pool, &daemon.place);
     let prepared = prepared.map_err(|error| error.to_string())?;
-    let journal = image.journal().ok_or("the log lies on no block device")?;
+    let journal = image.journal().ok_or("the log does not lie on a block device")?;
     let failed = |error: std::io::Error| match error.raw_os_error() {
         _ if journal.desk(image).failed().load(SeqCst) != 0 => "the log's other copy failed as well".into(),
         Some(code) if code == Errno::CANCELED.raw_os_error() => {
-            "the daemon ends: the next start of the log finishes it".into()
+            "the daemon is ending: the next start of the log finishes the rebuild".into()
         }
-        Some(_) => format!("writing to {}: {error}", wanted.path.display()),
+        Some(_) => format!("cannot write to {}: {error}", wanted.path.display()),
         None => error.to_string(),
     };
     let rebuild = Rebuild::begin(journal, image, prepared.devices, &prepared.source);

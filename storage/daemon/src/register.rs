@@ -102,7 +102,10 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         return Err(REFUSED);
     }
     if stat.st_uid != entry.uid {
-        return Err(refuse(format!("it belongs to user {}, its directory to {}", stat.st_uid, entry.uid)));
+        return Err(refuse(format!(
+            "it belongs to user {}, and its directory to user {}",
+            stat.st_uid, entry.uid
+        )));
     }
     if stat.st_mode & 0o200 == 0 {
         return Err(refuse("it is read-only, so recovery could not write it".into()));
@@ -112,7 +115,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     let inode = (stat.st_dev, stat.st_ino);
     daemon.watch_for(fd, &path, inode);
     let only = foreign::is_only_open(fd);
-    let file = reopen(fd, false).map_err(|e| refuse(format!("it cannot be opened for syncing: {e}")))?;
+    let file = reopen(fd, false).map_err(|e| refuse(format!("cannot open it for syncing: {e}")))?;
     let foreign = if only { Some(Vec::new()) } else { daemon.foreign_writers(inode.0, inode.1) };
     let Some(foreign) = foreign else {
         daemon.unwatch(&file, inode);
@@ -122,7 +125,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         daemon.unwatch(&file, inode);
         return Err(refuse(format!("processes {foreign:?} write to it without Seawall")));
     }
-    directories::settle(daemon, &file, inode).map_err(|e| refuse(format!("it cannot be synced: {e}")))?;
+    directories::settle(daemon, &file, inode).map_err(|e| refuse(format!("cannot sync it: {e}")))?;
     let destaged = reopen(&file, false).map_err(|e| refuse(e.to_string()))?;
     let is_named = atomic && directories::has_name(daemon, &file, &path);
     let mut begins = match (atomic, is_named) {
@@ -135,9 +138,9 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
         && let Err(e) = make_durable(&file, &path)
     {
         if !has_reached_the_disk(&e) {
-            return Err(refuse(format!("it cannot be synced: {e}")));
+            return Err(refuse(format!("cannot sync it: {e}")));
         }
-        begins = How::Failed(format!("it cannot be synced: {e}"));
+        begins = How::Failed(format!("cannot sync it: {e}"));
     }
     let raised = match daemon.guards.raise(&entry, &path, &daemon.claim()) {
         Err(GuardError::Aside { .. }) => {
@@ -170,7 +173,7 @@ fn new(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: PathBuf, root: u32) -> 
     }
     if let How::Failed(why) = &begins {
         daemon.log.say(format!(
-            "{}: {why}: every write of it fails (EIO) from now on, because its pages could tear",
+            "{}: {why}: every write to it fails (EIO) from now on, because its pages could tear",
             path.display()
         ));
     }

@@ -49,7 +49,7 @@ impl<'a> Answer<'a> {
     fn json(status: Status, body: &impl Serialize) -> Self {
         match serde_json::to_vec(body) {
             Ok(body) => Self { body, ..Self::status(status) },
-            Err(e) => Self::failed(format!("the answer cannot be written as JSON: {e}")),
+            Err(e) => Self::failed(format!("cannot encode the answer as JSON: {e}")),
         }
     }
 
@@ -179,8 +179,8 @@ impl<'d> Connection<'d> {
         self.daemon.log.say_once(
             "version",
             format!(
-                "process {pid} speaks another version than this daemon and goes without Seawall: \
-             `seawall` and libseawall_preload.so must come from the same build"
+                "process {pid} is of another version than this daemon and runs without Seawall: `seawall` \
+                 and libseawall_preload.so must come from the same build"
             ),
         );
     }

@@ -122,17 +122,17 @@ fn are_all_accounted_for(daemon: &Daemon) -> bool {
 /// What the directory is, if its files can be managed at all.
 fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
     let bad = |why: String| DaemonError::Directory { path: wanted.path.clone(), why };
-    let preset =
-        Preset::from_name(&wanted.preset).ok_or_else(|| bad(format!("no preset {:?}", wanted.preset)))?;
-    let policy =
-        Policy::from_name(&wanted.policy).ok_or_else(|| bad(format!("no policy {:?}", wanted.policy)))?;
+    let preset = Preset::from_name(&wanted.preset)
+        .ok_or_else(|| bad(format!("there is no preset {:?}", wanted.preset)))?;
+    let policy = Policy::from_name(&wanted.policy)
+        .ok_or_else(|| bad(format!("there is no policy {:?}", wanted.policy)))?;
     let missing = |e| bad(format!("{e}: has the directory moved? Give the present one with --data"));
     let path = std::fs::canonicalize(&wanted.path).map_err(missing)?;
     let data = std::fs::canonicalize(&wanted.data).map_err(missing)?;
     let dir = File::open(&path).map_err(missing)?;
     let stat = dir.metadata().map_err(missing)?;
     if !stat.is_dir() {
-        return Err(bad("is not a directory".into()));
+        return Err(bad("it is not a directory".into()));
     }
     let identity = identity(&dir).map_err(|e| {
         bad(format!(
@@ -142,8 +142,8 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
     let me = rustix::process::geteuid().as_raw();
     if me != 0 && stat.uid() != me {
         return Err(bad(format!(
-            "belongs to user {}, but Seawall runs as user {me} and could not recover its files: run it as \
-             their owner (as root: --user NAME)",
+            "it belongs to user {}, but Seawall runs as user {me} and could not recover its files: run \
+             Seawall as their owner (as root: --user NAME)",
             stat.uid()
         )));
     }

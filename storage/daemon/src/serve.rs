@@ -125,10 +125,13 @@ fn enter_registry(pool: &Pool, log: &Log) {
         return;
     }
     match boot::enter(&pool.path) {
-        Ok(true) => log.say("registered: recovered when this machine starts after a crash"),
+        Ok(true) => {
+            log.say("the pool is registered, and will be recovered when this machine starts after a crash")
+        }
         Ok(false) => {}
         Err(e) => log.say(format!(
-            "not registered, so not recovered when this machine starts, only when the database does: {}: {e}",
+            "cannot register the pool, so it is not recovered when this machine starts, only when the \
+             database does: {}: {e}",
             boot::registry().display()
         )),
     }

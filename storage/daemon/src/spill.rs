@@ -64,9 +64,9 @@ fn step(daemon: &Daemon, area: &Area, spiller: &mut Spiller) -> bool {
 fn fail(spill: &Spill, log: &Log, area: &Area, error: &std::io::Error) {
     spill.fail(error.to_string());
     log.say(format!(
-        "THE SPILL AREA {} FAILED ({error}): nothing is copied to it any more, and the log is as large as its pool. Nothing \
-         is lost while the machine runs; let `seawall drain` bring to the files what is there, repair the disk, and start \
-         the daemon again",
+        "THE SPILL AREA {} FAILED ({error}): nothing more is copied to it, and the log is only as large as \
+         its pool. Nothing is lost while the machine runs: bring the area's content to the files with \
+         `seawall drain`, repair the disk, and start the daemon again",
         area.path().display()
     ));
 }

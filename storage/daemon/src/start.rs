@@ -184,7 +184,7 @@ fn attach((mut pool, kept): kept::Opened, log: Log, keep: bool) -> Result<Daemon
     let roots = Roots::new(table::roots(&pool)?);
     let unlocked = reopen(&pool.file, true);
     let pool_for_clients =
-        unlocked.map_err(|error| PoolError::Io { path: pool.path.clone(), doing: "opening again", error })?;
+        unlocked.map_err(|error| PoolError::Io { path: pool.path.clone(), doing: "reopen", error })?;
     Ok(Daemon {
         engine: started.engine,
         pool,
@@ -301,7 +301,9 @@ fn find_files(daemon: &Daemon) {
 
 fn lost(daemon: &Daemon, slot: u32, hint: &Path) {
     if daemon.engine.slot(slot).is_some_and(Slot::is_dirty) {
-        daemon.log.say(format!("{} was not found in its directory; its records stay", hint.display()));
+        daemon
+            .log
+            .say(format!("{} was not found in its directory; its records stay in the log", hint.display()));
     } else {
         forget::forget(daemon, slot);
     }

@@ -58,7 +58,7 @@ fn register(daemon: &Daemon, data: PathBuf, path: PathBuf) -> Result<(), DaemonE
     let (preset, policy) = (Preset::Postgres.name().into(), Policy::Atomic.name().into());
     let wanted = AddRoot { preset, policy, path: path.clone(), data, recovery: None };
     let added = if has_files(&path, DEPTH) {
-        let why = "it has files already: it will be managed from the next start on".into();
+        let why = "it already has files: it will be managed from the next start on".into();
         Err(DaemonError::Directory { path: path.clone(), why })
     } else {
         roots::add(daemon, &wanted, None).map(drop)
@@ -66,7 +66,8 @@ fn register(daemon: &Daemon, data: PathBuf, path: PathBuf) -> Result<(), DaemonE
     match &added {
         Ok(()) => daemon.log.say(format!("a tablespace was made: {}", path.display())),
         Err(e) => {
-            let text = format!("the tablespace {} is not managed, its pages can tear: {e}", path.display());
+            let text =
+                format!("the tablespace {} is not managed, so its pages can tear: {e}", path.display());
             daemon.log.say_once(&text, &text);
         }
     }

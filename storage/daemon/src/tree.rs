@@ -66,7 +66,7 @@ pub(crate) fn sync(daemon: &Daemon, directory: &OwnedFd) -> bool {
     let (Some(mark), Some(changed)) = (mark, changed) else {
         let done = sync_whole(daemon, &root);
         if done {
-            daemon.log.say("the server had its directory synced, with all of its file system");
+            daemon.log.say("the server had its directory synced, and with it the whole file system");
         }
         return done;
     };

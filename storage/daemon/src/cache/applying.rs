@@ -111,7 +111,8 @@ pub(super) fn zone_for<'d>(daemon: &'d Daemon, path: &Path) -> Result<&'d Zone, 
     known.dedup();
     let known = if known.is_empty() { "none".into() } else { known.join(", ") };
     Err(format!(
-        "{} is in no directory of a database that runs with this daemon ({known}): nothing of it is ever cached",
+        "{} is not in a directory of a database that runs with this daemon ({known}): nothing in it is ever \
+         cached",
         path.display()
     ))
 }

@@ -78,7 +78,7 @@ impl Disk {
 }
 
 fn complain(log: &Log, error: &io::Error) {
-    log.say_once("cache's disk", format!("the block cache's disk refuses a write: {error}"));
+    log.say_once("cache's disk", format!("cannot write to the block cache's disk: {error}"));
 }
 
 fn now() -> u64 {

@@ -22,14 +22,14 @@ pub(super) fn open_file(path: &Path) -> io::Result<Option<File>> {
     };
     let stat = file.metadata()?;
     if !stat.is_file() || stat.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(ErrorKind::PermissionDenied, "it is not a file of this user"));
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "it is not a regular file of this user"));
     }
     Ok(Some(file))
 }
 
 /// Persistent memory, or RAM that is named as such: a file of an ordinary file system is neither, but on a disk.
 pub(super) fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
-    let probed = probe(file).map_err(|e| failed(path, "probing")(io::Error::other(e)))?;
+    let probed = probe(file).map_err(|e| failed(path, "probe")(io::Error::other(e)))?;
     let is_ram = || fstatfs(file).is_ok_and(|fs| fs.f_type as u64 == magic::TMPFS);
     if probed.medium == Medium::Pmem || is_ram() {
         return Ok(probed.medium);
@@ -39,7 +39,7 @@ pub(super) fn medium(file: &File, path: &Path) -> Result<Medium, CacheError> {
 
 pub(super) fn map(file: &File, path: &Path, len: u64, medium: Medium) -> Result<Region, CacheError> {
     Region::map(file, len, medium == Medium::Pmem)
-        .map_err(|e| failed(path, "mapping")(io::Error::other(format!("{e:?}"))))
+        .map_err(|e| failed(path, "map")(io::Error::other(format!("{e:?}"))))
 }
 
 /// Says what was found of a cache.

@@ -49,11 +49,13 @@ pub(super) fn open(
                 return zone(cache, file, path);
             }
             Err(Unusable::NotAZone) if !is_our_name => return Err(CacheError::NotAZone(path)),
-            Err(Unusable::NotAZone) => log.say("the block cache is made anew: what is there is none"),
+            Err(Unusable::NotAZone) => {
+                log.say("the block cache is made anew: the file in its place is not one")
+            }
             Err(Unusable::For(why)) => log.say(format!("the block cache is made anew: {why}")),
         }
         // Its room is needed for the new one.
-        std::fs::remove_file(&path).map_err(failed(&path, "removing"))?;
+        std::fs::remove_file(&path).map_err(failed(&path, "remove"))?;
     }
     let (cache, file) = make(&path, wanted, layout)?;
     log.say(format!("made the block cache {}, {} bytes", path.display(), wanted.size));
@@ -77,18 +79,18 @@ enum Unusable {
 
 fn zone(cache: Cache, file: File, path: PathBuf) -> Result<Zone, CacheError> {
     let medium = medium(&file, &path)?;
-    let size = file.metadata().map_err(failed(&path, "asking for the size of"))?.len();
+    let size = file.metadata().map_err(failed(&path, "read the size of"))?.len();
     Zone::new(cache, file, path, (medium, size), None)
 }
 
 /// The file at `path`, locked, and used by nobody.
 fn existing(path: &Path) -> Result<Option<File>, CacheError> {
-    let Some(file) = open_file(path).map_err(failed(path, "opening"))? else { return Ok(None) };
+    let Some(file) = open_file(path).map_err(failed(path, "open"))? else { return Ok(None) };
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
         rustix::io::Errno::WOULDBLOCK => CacheError::InUse { path: path.into(), pids: Vec::new() },
-        e => failed(path, "locking")(e.into()),
+        e => failed(path, "lock")(e.into()),
     })?;
-    let stat = file.metadata().map_err(failed(path, "asking for the size of"))?;
+    let stat = file.metadata().map_err(failed(path, "read the size of"))?;
     let pids = foreign::mappers(stat.dev(), stat.ino());
     if pids.is_empty() { Ok(Some(file)) } else { Err(CacheError::InUse { path: path.into(), pids }) }
 }
@@ -106,7 +108,7 @@ fn find_again(file: &File, path: &Path, layout: Layout) -> Result<(Cache, Recove
         e => unusable(&e),
     })?;
     if joined.layout() != layout {
-        return Err(Unusable::For("it is of another size, or of blocks of another size".into()));
+        return Err(Unusable::For("it has another size, or blocks of another size".into()));
     }
     if joined.is_durable() != (medium == Medium::Pmem) {
         return Err(Unusable::For("it was made on another medium".into()));
@@ -139,16 +141,16 @@ fn make_at(
     let (most, ways) = (wanted.most(), wanted.ways());
     let new =
         OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(temporary);
-    let file = new.map_err(failed(path, "making"))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(path, "locking")(e.into()))?;
-    file.set_len(most).map_err(failed(path, "making"))?;
+    let file = new.map_err(failed(path, "make"))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(path, "lock")(e.into()))?;
+    file.set_len(most).map_err(failed(path, "make"))?;
     let medium = medium(&file, path)?;
     Room { file: &file, path, medium, most }.take(0, room_of(layout, ways, most))?;
     let region = map(&file, path, most, medium)?;
-    let uuid = random_uuid().map_err(failed(path, "drawing a UUID for"))?;
+    let uuid = random_uuid().map_err(failed(path, "generate a UUID for"))?;
     let cache = Cache::create(region, layout, uuid, boot(), medium == Medium::Pmem);
-    let cache = cache.map_err(|e| failed(path, "making")(io::Error::other(e)))?;
+    let cache = cache.map_err(|e| failed(path, "make")(io::Error::other(e)))?;
     cache.resize(ways);
-    std::fs::rename(temporary, path).map_err(failed(path, "naming"))?;
+    std::fs::rename(temporary, path).map_err(failed(path, "create"))?;
     Ok((cache, file))
 }

@@ -167,6 +167,6 @@ pub(crate) fn close(daemon: &Daemon) {
     zone.cache.close();
     match zone.disk.as_ref().map_or(Ok(()), |disk| disk.save(&zone.cache)) {
         Ok(()) => daemon.log.say("the block cache is closed"),
-        Err(e) => daemon.log.say(format!("the block cache's index is not saved, and stays in memory: {e}")),
+        Err(e) => daemon.log.say(format!("cannot save the block cache's index, which stays in memory: {e}")),
     }
 }

@@ -51,7 +51,7 @@ struct Index {
 pub(super) fn open(wanted: &CacheOptions, path: PathBuf, pool: &Path, log: &Log) -> Result<Zone, CacheError> {
     let layout = wanted.checked(Layout::for_disk(wanted.most(), wanted.block_bytes))?;
     if let Some(store) = Store::open(&path)? {
-        if let Some(header) = store.header().map_err(failed(&path, "reading"))? {
+        if let Some(header) = store.header().map_err(failed(&path, "read"))? {
             match find_again(&store, header, wanted, layout) {
                 Ok((cache, index, found)) => {
                     tell(log, &path, &found);
@@ -62,15 +62,15 @@ pub(super) fn open(wanted: &CacheOptions, path: PathBuf, pool: &Path, log: &Log)
             }
             // Whatever is wrong with it: it is this cache's, and nobody uses it.
             Index::remove(header.uuid);
-        } else if !store.is_blank().map_err(failed(&path, "reading"))? {
+        } else if !store.is_blank().map_err(failed(&path, "read"))? {
             if path != default_path(pool) {
                 return Err(CacheError::NotAZone(path));
             }
-            log.say("the block cache is made anew: what is there is none");
+            log.say("the block cache is made anew: the file in its place is not one");
         }
         if !is_device(&path) {
             // Its room is needed for the new one.
-            std::fs::remove_file(&path).map_err(failed(&path, "removing"))?;
+            std::fs::remove_file(&path).map_err(failed(&path, "remove"))?;
         }
     }
     let made = make(wanted, layout, path, pool)?;
@@ -109,7 +109,7 @@ fn find_again(
         return Err(because(&"it is of another version, or damaged"));
     }
     if header.bytes != wanted.most() {
-        return Err(because(&"it is of another size"));
+        return Err(because(&"it has another size"));
     }
     let index = match found {
         Some(index) => index,
@@ -128,7 +128,7 @@ fn find_again(
     let region = || index.map(&index.path).map_err(|e| because(&e));
     let joined = Cache::join(region()?).map_err(|e| because(&e))?;
     if joined.layout() != layout || joined.uuid() != header.uuid {
-        return Err(because(&"its index is of blocks of another size"));
+        return Err(because(&"its index is for blocks of another size"));
     }
     if joined.off().is_some() {
         return Err(because(&"it was switched off"));
@@ -151,7 +151,7 @@ fn make(wanted: &CacheOptions, layout: Layout, path: PathBuf, pool: &Path) -> Re
     let temporary = beside(&path, ".new");
     let made = Store::create(&temporary).and_then(|store| make_in(store, wanted, layout, &path));
     let named = made.and_then(|found| {
-        std::fs::rename(&temporary, &path).map_err(failed(&path, "naming"))?;
+        std::fs::rename(&temporary, &path).map_err(failed(&path, "create"))?;
         found.zone(wanted, path, pool)
     });
     if named.is_err() {
@@ -166,15 +166,15 @@ fn make_in(store: Store, wanted: &CacheOptions, layout: Layout, path: &Path) -> 
     store.lengthen(path, most)?;
     let room = Room { file: store.file(), path, medium: Medium::Block, most };
     room.take(0, room_of(layout, ways, most))?;
-    let uuid = random_uuid().map_err(failed(path, "drawing a UUID for"))?;
+    let uuid = random_uuid().map_err(failed(path, "generate a UUID for"))?;
     let header = StoreHeader::new(uuid, most);
-    store.set_header(&header).map_err(failed(path, "writing"))?;
+    store.set_header(&header).map_err(failed(path, "write"))?;
     let index = || {
-        let index = Index::make(uuid, layout).map_err(failed(path, "reserving memory for the index of"))?;
+        let index = Index::make(uuid, layout).map_err(failed(path, "reserve memory for the index of"))?;
         let cache = Cache::create(index.map(path)?, layout, uuid, boot(), false);
-        let cache = cache.map_err(|e| failed(path, "making")(io::Error::other(e)))?;
+        let cache = cache.map_err(|e| failed(path, "make")(io::Error::other(e)))?;
         cache.resize(ways);
-        Ok((cache, index.named().map_err(failed(path, "naming the index of"))?))
+        Ok((cache, index.named().map_err(failed(path, "create the index of"))?))
     };
     let (cache, index) = index().inspect_err(|_| Index::remove(uuid))?;
     Ok(Found { cache, index, store, header })
@@ -213,7 +213,7 @@ impl Index {
         let path = beside(&index_of(uuid), ".new");
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        let len = layout.total_bytes().ok_or_else(|| io::Error::other("no zone is laid out so"))?;
+        let len = layout.total_bytes().ok_or_else(|| io::Error::other("no zone has this layout"))?;
         // A full memory must not become a SIGBUS in a database.
         if let Err(e) = fallocate(&file, FallocateFlags::empty(), 0, len as u64) {
             let _ = std::fs::remove_file(&path);
@@ -242,7 +242,7 @@ impl Index {
     }
 
     fn map(&self, path: &Path) -> Result<Region, CacheError> {
-        let len = self.file.metadata().map_err(failed(path, "asking for the size of"))?.len();
+        let len = self.file.metadata().map_err(failed(path, "read the size of"))?.len();
         map(&self.file, path, len, Medium::Block)
     }
 }
@@ -254,19 +254,19 @@ fn index_of(uuid: [u8; 16]) -> PathBuf {
 /// Removes the cache at this path, which nobody uses, if there is one: its file, or what a device says of it.
 pub(super) fn remove(path: &Path) -> Result<bool, CacheError> {
     let Some(store) = Store::open(path)? else { return Ok(false) };
-    let header = store.header().map_err(failed(path, "reading"))?;
+    let header = store.header().map_err(failed(path, "read"))?;
     let header = header.ok_or_else(|| CacheError::NotAZone(path.into()))?;
     if let Some(index) = Index::find(header.uuid) {
-        let stat = index.file.metadata().map_err(failed(path, "asking for the size of"))?;
+        let stat = index.file.metadata().map_err(failed(path, "read the size of"))?;
         let pids = foreign::mappers(stat.dev(), stat.ino());
         if !pids.is_empty() {
             return Err(CacheError::InUse { path: path.into(), pids });
         }
-        std::fs::remove_file(&index.path).map_err(failed(path, "removing the index of"))?;
+        std::fs::remove_file(&index.path).map_err(failed(path, "remove the index of"))?;
     }
     match is_device(path) {
-        true => store.wipe().map_err(failed(path, "wiping"))?,
-        false => std::fs::remove_file(path).map_err(failed(path, "removing"))?,
+        true => store.wipe().map_err(failed(path, "wipe"))?,
+        false => std::fs::remove_file(path).map_err(failed(path, "remove"))?,
     }
     Ok(true)
 }

@@ -46,7 +46,7 @@ pub(crate) fn take_over(daemon: &mut Daemon, wanted: Option<&CacheOptions>) {
     let id = header.cache_zone().load(Acquire);
     if id == 0 {
         if wanted.is_some() {
-            go_without(daemon, "processes live that started without one".into());
+            go_without(daemon, "processes that started without one are still running".into());
         }
         return;
     }
@@ -58,7 +58,9 @@ pub(crate) fn take_over(daemon: &mut Daemon, wanted: Option<&CacheOptions>) {
         header.cache_zone().store(0, SeqCst);
         go_without(
             daemon,
-            "that of the processes that live was not found: nothing is cached until they have ended".into(),
+            "the block cache of the processes that are running was not found: nothing is cached until they \
+             have ended"
+                .into(),
         );
         return;
     };

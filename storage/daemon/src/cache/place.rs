@@ -57,8 +57,8 @@ fn medium_of(path: &Path) -> Result<Medium, CacheError> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let probe = rustix::fs::open(dir, flags, Mode::RUSR | Mode::WUSR);
-    let probe = File::from(probe.map_err(|e| failed(path, "looking for a place for")(e.into()))?);
-    probe.set_len(4096).map_err(failed(path, "looking for a place for"))?;
+    let probe = File::from(probe.map_err(|e| failed(path, "find a place for")(e.into()))?);
+    probe.set_len(4096).map_err(failed(path, "find a place for"))?;
     medium(&probe, path)
 }
 
@@ -73,17 +73,18 @@ pub fn check_place(wanted: &CacheOptions, pool: &Path) -> Result<(), CacheError>
     if is_device(&path) {
         return Ok(());
     }
-    let there = open_any(&path).map_err(failed(&path, "opening"))?;
+    let there = open_any(&path).map_err(failed(&path, "open"))?;
     let mut its_room = 0;
     if let Some(file) = &there {
-        its_room = file.metadata().map_err(failed(&path, "asking for the size of"))?.blocks() * 512;
+        its_room = file.metadata().map_err(failed(&path, "read the size of"))?.blocks() * 512;
         let is_cache = if is_on_disk { is_store(file) } else { is_zone(file) };
         if path != default_path(pool) && !is_cache {
             return Err(CacheError::NotAZone(path));
         }
     }
     let dir = path.parent().unwrap_or(Path::new("/"));
-    let fs = rustix::fs::statvfs(dir).map_err(|e| failed(&path, "asking for room for")(e.into()))?;
+    let fs = rustix::fs::statvfs(dir)
+        .map_err(|e| failed(&path, "find out how much space there is for")(e.into()))?;
     match fs.f_bavail * fs.f_frsize + its_room {
         room if room < wanted.size => Err(CacheError::NoRoom { path, size: wanted.size }),
         _ => Ok(()),
@@ -95,7 +96,7 @@ pub fn check_place(wanted: &CacheOptions, pool: &Path) -> Result<(), CacheError>
 /// # Errors
 /// [`CacheError`]: it is in use, or no block cache.
 pub fn remove(path: &Path) -> Result<bool, CacheError> {
-    let Some(file) = open_any(path).map_err(failed(path, "opening"))? else { return Ok(false) };
+    let Some(file) = open_any(path).map_err(failed(path, "open"))? else { return Ok(false) };
     if is_device(path) || is_store(&file) {
         drop(file);
         let is_removed = on_disk::remove(path)?;
@@ -107,18 +108,18 @@ pub fn remove(path: &Path) -> Result<bool, CacheError> {
     }
     flock(&file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| CacheError::InUse { path: path.into(), pids: Vec::new() })?;
-    let stat = file.metadata().map_err(failed(path, "asking for the size of"))?;
+    let stat = file.metadata().map_err(failed(path, "read the size of"))?;
     let pids = foreign::mappers(stat.dev(), stat.ino());
     if !pids.is_empty() {
         return Err(CacheError::InUse { path: path.into(), pids });
     }
     remove_policies(path)?;
-    std::fs::remove_file(path).map_err(failed(path, "removing"))?;
+    std::fs::remove_file(path).map_err(failed(path, "remove"))?;
     Ok(true)
 }
 
 fn remove_policies(path: &Path) -> Result<(), CacheError> {
-    durable::remove(&policies::beside(path)).map(drop).map_err(failed(path, "removing the policies of"))
+    durable::remove(&policies::beside(path)).map(drop).map_err(failed(path, "remove the policies of"))
 }
 
 /// Whosever it is: who may set up a cache for another user is root.
@@ -178,7 +179,7 @@ mod tests {
         assert!(said(at(ram.path().join("mine"))).contains("left alone"));
         let huge = CacheOptions { size: 8 << 40, ..wanted(ram.path().join("zone")) };
         assert!(said(check_place(&huge, &pool)).contains("no room"));
-        assert!(said(at(ram.path().join("nowhere/zone"))).contains("looking for a place"));
+        assert!(said(at(ram.path().join("nowhere/zone"))).contains("cannot find a place"));
         let names = |dir: &Path| std::fs::read_dir(dir).expect("readable").count();
         assert_eq!((names(disk.path()), names(ram.path())), (0, 1), "nothing was made");
     }
@@ -201,7 +202,7 @@ mod tests {
         let path = dir.path().join("zone");
         assert!(!remove(&path).expect("none is there"));
         std::fs::write(&path, vec![7; 8192]).expect("written");
-        assert!(remove(&path).expect_err("kept").to_string().contains("no block cache"));
+        assert!(remove(&path).expect_err("kept").to_string().contains("not a block cache"));
         let layout = Layout::for_zone(64 << 20, 8192).expect("a layout");
         std::fs::write(&path, Header::new(layout, [7; 16], false).as_bytes()).expect("written");
         let user = File::open(&path).expect("open");

@@ -76,7 +76,7 @@ impl Policies {
     /// Says what is wrong with their file, if anything is.
     pub fn tell(&self, log: &Log) {
         if let Some(why) = &self.broken {
-            log.say(format!("the block cache goes without its policies: {why}"));
+            log.say(format!("the block cache works without its policies: {why}"));
         }
     }
 
@@ -94,13 +94,14 @@ impl Policies {
     pub fn set(&self, wanted: Wanted) -> Result<(), String> {
         if let Some(why) = &self.broken {
             return Err(format!(
-                "the policies cannot be read, and are not written over: {why}; repair or remove that file, and start the daemon anew"
+                "the policies cannot be read, and were not overwritten: {why}; repair or remove that file, \
+                 and start the daemon again"
             ));
         }
         let mut rules = lock(&self.rules);
         let mut new = rules.clone();
         new.set(wanted.rules, &wanted.tables);
-        write(&self.path, &new).map_err(|e| format!("writing {}: {e}", self.path.display()))?;
+        write(&self.path, &new).map_err(|e| format!("cannot write {}: {e}", self.path.display()))?;
         *rules = new;
         Ok(())
     }

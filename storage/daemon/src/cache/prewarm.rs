@@ -60,17 +60,17 @@ pub(crate) fn prewarm(daemon: &Daemon, wanted: &Prewarm) -> Result<Prewarmed, St
     let zone = zone_for(daemon, &wanted.path)?;
     if zone.policies.of(&wanted.path) == Policy::None {
         return Err(format!(
-            "{0} is not to be cached: `seawall cache default {0}` allows it",
+            "the policy of {0} keeps it out of the block cache: `seawall cache default {0}` allows it",
             wanted.path.display()
         ));
     }
-    let failed = |doing: &str, e: io::Error| format!("{doing} {}: {e}", wanted.path.display());
-    let file = open(&wanted.path).map_err(|e| failed("opening", e))?;
+    let failed = |doing: &str, e: io::Error| format!("cannot {doing} {}: {e}", wanted.path.display());
+    let file = open(&wanted.path).map_err(|e| failed("open", e))?;
     let file = OwnedFd::from(file);
     let reference = enter(daemon, &file).map_err(|why| refused(zone, &wanted.path, &why))?;
-    let direct = direct(&file).map_err(|e| failed("opening", e))?;
+    let direct = direct(&file).map_err(|e| failed("open", e))?;
     let mut bringing = Bringing { daemon, zone, reference, file: direct, done: Prewarmed::default() };
-    bringing.bring(wanted.from, wanted.blocks.min(BLOCKS_MAX)).map_err(|e| failed("reading", e))?;
+    bringing.bring(wanted.from, wanted.blocks.min(BLOCKS_MAX)).map_err(|e| failed("read", e))?;
     Ok(bringing.done)
 }
 
@@ -95,7 +95,8 @@ fn refused(zone: &Zone, path: &Path, Unmanaged(status): &Unmanaged) -> String {
     let entries = capacity().min(zone.cache.layout().files as usize);
     let why = match status {
         Status::Bypass => {
-            "files of this kind are not cached: a log, a file in RAM, or on a file system without stable handles"
+            "files of this kind are not cached: logs, files in RAM, and files on a file system without \
+             stable handles"
         }
         _ if zone.all().len() >= entries => {
             return format!(
@@ -104,7 +105,7 @@ fn refused(zone: &Zone, path: &Path, Unmanaged(status): &Unmanaged) -> String {
                 path.display()
             );
         }
-        _ => "it cannot be cached now: somebody writes it unseen; the daemon's log says who",
+        _ => "it cannot be cached now: another program writes to it unseen; the daemon's log says which",
     };
     format!("{}: {why}", path.display())
 }

@@ -34,11 +34,12 @@ pub(crate) fn resize(daemon: &Daemon, wanted: Resize) -> Result<Resized, String>
     let zone = zone(daemon)?;
     if wanted.size > zone.most {
         return Err(format!(
-            "this cache can have {} at most: what it can grow to is said when its daemon is started, by --cache-max",
+            "this cache can have {} at most: --cache-max sets the size to which it can grow, when its daemon \
+             is started",
             Bytes(zone.most)
         ));
     }
-    let few = || format!("this cache has {} at least", Bytes(least_of(zone.most)));
+    let few = || format!("this cache cannot have less than {}", Bytes(least_of(zone.most)));
     let ways = ways_of(wanted.size, zone.most).ok_or_else(few)?;
     // It is not closed meanwhile, and nothing is brought.
     let _alone = lock(&zone.bringing);
@@ -48,7 +49,7 @@ pub(crate) fn resize(daemon: &Daemon, wanted: Resize) -> Result<Resized, String>
     zone.policies.forget_arrangement();
     apply(zone);
     *lock(&zone.advisory) = Advisory::new(zone.cache.blocks());
-    daemon.log.say(format!("the block cache has {} bytes now, and had {before}", zone.size()));
+    daemon.log.say(format!("the block cache now has {} bytes; it had {before}", zone.size()));
     let (blocks, blocks_used) = (zone.cache.blocks(), zone.cache.filled());
     Ok(Resized { before, size: zone.size(), blocks, blocks_used })
 }

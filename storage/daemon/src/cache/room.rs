@@ -55,8 +55,8 @@ impl Room<'_> {
         let begin = Instant::now();
         while !cache.vacate() {
             if begin.elapsed() > PATIENCE {
-                let error = io::Error::other("processes do not end what they are doing; ask again");
-                return Err(failed(self.path, "shrinking")(error));
+                let error = io::Error::other("processes are still using it; try again");
+                return Err(failed(self.path, "shrink")(error));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -70,10 +70,10 @@ impl Room<'_> {
         }
         fallocate(self.file, FallocateFlags::empty(), from, to - from).map_err(|e| match e {
             Errno::NOSPC => CacheError::NoRoom { path: self.path.into(), size: to },
-            e => failed(self.path, "reserving room for")(e.into()),
+            e => failed(self.path, "reserve space for")(e.into()),
         })?;
         if self.medium == Medium::Pmem {
-            fill(self.file, from, to).map_err(failed(self.path, "filling"))?;
+            fill(self.file, from, to).map_err(failed(self.path, "fill"))?;
         }
         Ok(())
     }

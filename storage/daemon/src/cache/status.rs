@@ -159,7 +159,7 @@ fn by_file(zone: &Zone, mut tenants: Vec<Tenant>) -> Vec<CachedFileStatus> {
 
 fn not_served(tenant: &Tenant) -> Option<&'static str> {
     match (tenant.is_distrusted, tenant.is_suspended) {
-        (true, _) => Some("somebody may write it unseen: a writable mapping, io_uring, a stream"),
+        (true, _) => Some("a program may write to it unseen: by a writable mapping, io_uring or a stream"),
         (false, true) => Some("a program without Seawall has it open, or had a moment ago"),
         (false, false) => None,
     }
@@ -167,12 +167,12 @@ fn not_served(tenant: &Tenant) -> Option<&'static str> {
 
 fn off(zone: &Zone) -> Option<String> {
     let why = match zone.cache.off() {
-        Some(Off::Failures) => "checksums failed again and again: its memory is not to be trusted",
+        Some(Off::Failures) => "checksums failed again and again: its memory cannot be trusted",
         Some(Off::Exhausted) => "its numbers are used up: it is made anew at the next start",
         Some(Off::Disk) => "its disk failed again and again: the daemon's log says how",
         Some(Off::Asked) => "it was switched off",
         None if zone.cache.is_watched() => return None,
-        None => "nobody watches for writers without Seawall: the daemon's log says why",
+        None => "nothing watches for writers without Seawall: the daemon's log says why",
     };
     Some(why.into())
 }

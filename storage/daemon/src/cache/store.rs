@@ -42,9 +42,10 @@ impl Store {
         let flags = if is_device(path) { OFlags::EXCL } else { OFlags::NOFOLLOW | OFlags::NONBLOCK };
         match open(path, flags | OFlags::NOCTTY, false) {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) if e.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {
-                Err(CacheError::UsedDevice { path: path.into(), by: "it is mounted, or part of something" })
-            }
+            Err(e) if e.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => Err(CacheError::UsedDevice {
+                path: path.into(),
+                by: "it is mounted, or something else uses it",
+            }),
             Err(e) => Err(not_direct(path, e)),
             Ok(file) => Self::new(file, path).map(Some),
         }
@@ -57,20 +58,20 @@ impl Store {
     }
 
     fn new(file: File, path: &Path) -> Result<Self, CacheError> {
-        let stat = file.metadata().map_err(failed(path, "asking for the size of"))?;
+        let stat = file.metadata().map_err(failed(path, "read the size of"))?;
         let is_own = stat.is_file() && stat.uid() == rustix::process::geteuid().as_raw();
         if !is_own && !stat.file_type().is_block_device() {
-            let error = io::Error::new(ErrorKind::PermissionDenied, "it is not a file of this user");
-            return Err(failed(path, "opening")(error));
+            let error = io::Error::new(ErrorKind::PermissionDenied, "it is not a regular file of this user");
+            return Err(failed(path, "open")(error));
         }
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
             Errno::WOULDBLOCK => CacheError::InUse { path: path.into(), pids: Vec::new() },
-            e => failed(path, "locking")(e.into()),
+            e => failed(path, "lock")(e.into()),
         })?;
         let again = format!("/proc/self/fd/{}", file.as_raw_fd());
         let flags = (OFlags::DIRECT | OFlags::NOCTTY).bits() as i32;
         let for_clients = OpenOptions::new().read(true).custom_flags(flags).open(again);
-        Ok(Self { for_clients: for_clients.map_err(failed(path, "opening"))?, file })
+        Ok(Self { for_clients: for_clients.map_err(failed(path, "open"))?, file })
     }
 
     /// What clients read by.
@@ -85,9 +86,9 @@ impl Store {
 
     /// Makes it this long, without taking room. A device must be.
     pub fn lengthen(&self, path: &Path, size: u64) -> Result<(), CacheError> {
-        let asking = failed(path, "asking for the size of");
+        let asking = failed(path, "read the size of");
         if !self.file.metadata().map_err(&asking)?.file_type().is_block_device() {
-            return self.file.set_len(size).map_err(failed(path, "making"));
+            return self.file.set_len(size).map_err(failed(path, "make"));
         }
         match seawall_media::block::size_of(&self.file).map_err(&asking)? {
             len if len < size => Err(CacheError::NoRoom { path: path.into(), size }),
@@ -174,6 +175,6 @@ fn open(path: &Path, flags: OFlags, is_new: bool) -> io::Result<File> {
 fn not_direct(path: &Path, error: io::Error) -> CacheError {
     match error.raw_os_error() {
         Some(code) if code == Errno::INVAL.raw_os_error() => CacheError::NotDirect { path: path.into() },
-        _ => failed(path, "opening")(error),
+        _ => failed(path, "open")(error),
     }
 }

@@ -68,7 +68,7 @@ fn suspend(zone: &Zone, log: &Log, entered: &Entered, pid: u32, before: Option<I
     log.say_once(
         &format!("cache {}{name}", path.display()),
         format!(
-            "{} was opened by {name} ({pid}), which runs without Seawall: not cached meanwhile",
+            "{} was opened by {name} ({pid}), which runs without Seawall: the file is not cached meanwhile",
             path.display()
         ),
     );

@@ -62,10 +62,10 @@ impl Zone {
         (medium, most): (Medium, u64),
         disk: Option<Disk>,
     ) -> Result<Self, CacheError> {
-        let for_clients = reopen(&file, true).map_err(failed(&path, "opening"))?;
+        let for_clients = reopen(&file, true).map_err(failed(&path, "open"))?;
         Ok(Self {
             most,
-            len: file.metadata().map_err(failed(&path, "asking for the size of"))?.len(),
+            len: file.metadata().map_err(failed(&path, "read the size of"))?.len(),
             medium,
             advisory: Mutex::new(Advisory::new(cache.blocks())),
             policies: Policies::load(disk.as_ref().map_or(path.as_path(), Disk::beside)),

@@ -68,7 +68,7 @@ pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
         return refuse_other(n.log, &found, Some(claim));
     }
     if n.log.is_dir() {
-        return Err(fault("replacing", n.log)(io::Error::other("it is a directory that is not ours")));
+        return Err(fault("replace", n.log)(io::Error::other("it is a directory that Seawall did not make")));
     }
     prepare(&n, claim)?;
     swap(&n.aside, n.log)?;
@@ -116,7 +116,7 @@ fn walk(preset: Preset, dir: &Path, found: &mut Vec<PathBuf>) {
 fn prepare(n: &Names<'_>, claim: &Claim) -> Result<(), GuardError> {
     let aside = &n.aside;
     match fs::create_dir(aside) {
-        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(fault("creating", aside)(e)),
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(fault("create", aside)(e)),
         _ => {}
     }
     let text = claim.text(match stand_in::has_directory(Preset::Mariadb, n.log.as_os_str().as_bytes()) {
@@ -125,7 +125,7 @@ fn prepare(n: &Names<'_>, claim: &Claim) -> Result<(), GuardError> {
     });
     for name in [README, MARKER] {
         let path = aside.join(name);
-        fs::write(&path, &text).map_err(fault("writing", &path))?;
+        fs::write(&path, &text).map_err(fault("write", &path))?;
         open_to_all(&path, 0o644)?;
         sync_directory(&path)?;
     }
@@ -135,7 +135,7 @@ fn prepare(n: &Names<'_>, claim: &Claim) -> Result<(), GuardError> {
 
 /// Every user of the database must be able to see the guard.
 fn open_to_all(path: &Path, mode: u32) -> Result<(), GuardError> {
-    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(fault("setting the mode of", path))
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(fault("set the mode of", path))
 }
 
 /// Gives the directory at `from` the name `to`; a log that has that name takes `from` instead.
@@ -146,10 +146,10 @@ fn swap(from: &Path, to: &Path) -> Result<(), GuardError> {
         match renameat_with(CWD, from, CWD, to, flags).map_err(io::Error::from) {
             Ok(()) => return Ok(()),
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
-            Err(e) => return Err(fault("renaming", from)(e)),
+            Err(e) => return Err(fault("rename", from)(e)),
         }
     }
-    Err(fault("renaming", from)(io::Error::other("the log beside it comes and goes too fast")))
+    Err(fault("rename", from)(io::Error::other("the log beside it appears and disappears too fast")))
 }
 
 fn clear(aside: &Path) -> Result<(), GuardError> {
@@ -158,7 +158,7 @@ fn clear(aside: &Path) -> Result<(), GuardError> {
         remove(&aside.join(name))?;
     }
     match fs::remove_dir(aside) {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(fault("removing", aside)(e)),
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(fault("remove", aside)(e)),
         _ => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use super::text::Claim;
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// A system call failed.
-    #[error("guard: {doing} {path}: {error}")]
+    #[error("guard: cannot {doing} {path}: {error}")]
     Io {
         /// What was tried.
         doing: &'static str,
@@ -40,15 +40,16 @@ pub enum GuardError {
     },
     /// Somebody wrote into the text that stands for a disk: QEMU, for a machine that was started from it.
     #[error(
-        "guard: {at} stood for a disk, and somebody has written over it; the disk is {at}.seawall. Remove {at}, and it gets its \
-         name back; or, if what is there now is the disk that you want, remove the other one"
+        "guard: {at} stood for a disk, and a program has overwritten it; the disk is {at}.seawall. Remove \
+         {at}, and the disk gets its name back; or, if {at} as it is now is the disk that you want, remove \
+         {at}.seawall"
     )]
     WrittenOver {
         /// The guard.
         at: PathBuf,
     },
     /// The original is gone although the guard is up: somebody removed it.
-    #[error("guard: {missing} is gone, somebody removed it: {remedy}")]
+    #[error("guard: {missing} is gone, and Seawall did not remove it: {remedy}")]
     Broken {
         /// The missing original.
         missing: PathBuf,
@@ -96,10 +97,10 @@ pub(crate) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) 
 }
 
 pub(crate) fn sync_directory(dir: &Path) -> Result<(), GuardError> {
-    durable::sync_directory(dir).map_err(fault("syncing", dir))
+    durable::sync_directory(dir).map_err(fault("sync", dir))
 }
 
 /// Removes a file that may be absent.
 pub(super) fn remove(path: &Path) -> Result<(), GuardError> {
-    durable::remove(path).map(drop).map_err(fault("removing", path))
+    durable::remove(path).map(drop).map_err(fault("remove", path))
 }

@@ -89,15 +89,15 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardErro
         refuse_other(n.file, &found, Some(claim))?;
         if !is_up(file) {
             // It was copied, or restored, without its mark.
-            lsetxattr(file, MARK, &[], XattrFlags::empty()).map_err(|e| fault("marking", file)(e.into()))?;
-            File::open(file).and_then(|text| text.sync_all()).map_err(fault("syncing", file))?;
+            lsetxattr(file, MARK, &[], XattrFlags::empty()).map_err(|e| fault("mark", file)(e.into()))?;
+            File::open(file).and_then(|text| text.sync_all()).map_err(fault("sync", file))?;
         }
         return check_true_file(preset, &n);
     }
     let aside = Names::at(&n.aside);
     settle_written_over(preset, &n)?;
     if !file.exists() && aside != Found::TrueFile && !stand_in::may_be_absent(preset) {
-        return Err(fault("guarding", file)(ErrorKind::NotFound.into()));
+        return Err(fault("guard", file)(ErrorKind::NotFound.into()));
     }
     write_text(preset, &n, claim)?;
     put_up(&n)?;
@@ -138,7 +138,7 @@ fn settle_written_over(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> 
     if Names::at(&n.aside) == Found::TrueFile {
         return Err(GuardError::WrittenOver { at: n.file.to_owned() });
     }
-    lremovexattr(n.file, MARK).map_err(|e| fault("taking the mark off", n.file)(e.into()))
+    lremovexattr(n.file, MARK).map_err(|e| fault("remove the mark from", n.file)(e.into()))
 }
 
 /// True unless something took the text's place. Asks for the mark only: cheap enough for every look around.
@@ -190,7 +190,7 @@ fn check_true_file(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {
 }
 
 fn restore(n: &Names<'_>) -> Result<(), GuardError> {
-    fs::rename(&n.aside, n.file).map_err(fault("restoring", n.file))
+    fs::rename(&n.aside, n.file).map_err(fault("restore", n.file))
 }
 
 /// Gives the text in the temporary file the guarded name.
@@ -200,32 +200,32 @@ fn put_up(n: &Names<'_>) -> Result<(), GuardError> {
         let there = n.file.symlink_metadata().is_ok();
         if there && text == &n.temporary {
             // Where the exchange leaves the true file. What was there is a leftover: this one has the name.
-            fs::rename(text, &n.aside).map_err(fault("renaming", text))?;
+            fs::rename(text, &n.aside).map_err(fault("rename", text))?;
             text = &n.aside;
         }
         let flags = if there { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, text, CWD, n.file, flags).map_err(io::Error::from) {
             Ok(()) => return Ok(()),
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
-            Err(e) => return Err(fault("renaming", text)(e)),
+            Err(e) => return Err(fault("rename", text)(e)),
         }
     }
-    Err(fault("renaming", text)(io::Error::other("the file beside it comes and goes too fast")))
+    Err(fault("rename", text)(io::Error::other("the file beside it appears and disappears too fast")))
 }
 
 /// The text in a file of the true one's owner and mode (else its directory's), marked, on disk.
 fn write_text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Result<(), GuardError> {
     let like = [n.file, &n.aside, n.directory()].into_iter().find_map(|path| fs::metadata(path).ok());
-    let like = like.ok_or(ErrorKind::NotFound.into()).map_err(fault("asking for", n.directory()))?;
+    let like = like.ok_or(ErrorKind::NotFound.into()).map_err(fault("read the owner of", n.directory()))?;
     remove(&n.temporary)?;
     let failed = |doing| fault(doing, &n.temporary);
-    let mut file = File::create_new(&n.temporary).map_err(failed("creating"))?;
-    file.write_all(&text(preset, n, claim)).map_err(failed("writing"))?;
-    let is_its_group = own(&file, &like).map_err(failed("owning"))?;
+    let mut file = File::create_new(&n.temporary).map_err(failed("create"))?;
+    file.write_all(&text(preset, n, claim)).map_err(failed("write"))?;
+    let is_its_group = own(&file, &like).map_err(failed("set the owner of"))?;
     let mode = like.mode() & if is_its_group { 0o666 } else { 0o606 };
-    file.set_permissions(fs::Permissions::from_mode(mode)).map_err(failed("setting the mode of"))?;
-    fsetxattr(&file, MARK, &[], XattrFlags::empty()).map_err(|e| failed("marking")(e.into()))?;
-    file.sync_all().map_err(failed("syncing"))
+    file.set_permissions(fs::Permissions::from_mode(mode)).map_err(failed("set the mode of"))?;
+    fsetxattr(&file, MARK, &[], XattrFlags::empty()).map_err(|e| failed("mark")(e.into()))?;
+    file.sync_all().map_err(failed("sync"))
 }
 
 /// Gives a file the owner and the group of another one. False: not the group, which only root or a member of it can give,

@@ -87,8 +87,8 @@ fn go(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) -> bool {
         Ok(()) if is_still_due => {
             kept.goes_alone(desk);
             daemon.log.say(
-                "TOO FEW KEEPERS: this host goes on alone. Commits are made durable on its own disk, and are lost with it. \
-                 They go to the keepers again when enough are reached",
+                "TOO FEW KEEPERS: this host goes on alone. Commits are durable on its own disk only, and \
+                 would be lost with it. They go to the keepers again when this host reaches enough of them",
             );
             return true;
         }
@@ -108,7 +108,7 @@ fn stay(daemon: &Daemon, kept: &Kept, desk: Desk<'_>) {
     while let Err(why) = unmark(daemon, AloneMark::clear) {
         daemon.log.say_once(
             "the mark of a host that is alone",
-            format!("commits wait, because a mark that keepers do not count cannot be taken away: {why}"),
+            format!("commits wait, because the mark of a host that is alone cannot be removed: {why}"),
         );
         if daemon.lifetime.is_ending() {
             return;
@@ -155,7 +155,7 @@ fn mark(daemon: &Daemon, kept: &Kept) -> Result<(), String> {
         match mark.set(&directory, turn) {
             // Nothing of it is there into which anything could be replayed.
             Err(error) if error.kind() == ErrorKind::NotFound && !is_there(&directory) => {}
-            done => done.map_err(|error| format!("marking {}: {error}", directory.display()))?,
+            done => done.map_err(|error| format!("cannot mark {}: {error}", directory.display()))?,
         }
     }
     Ok(())
@@ -186,13 +186,15 @@ fn begin(daemon: &Daemon, kept: &Kept) {
     if !is_all_out(daemon)
         && let Err(error) = take_all_out(daemon)
     {
-        let text =
-            format!("alone, and something stays in the log, so it does not go to the keepers: {error}");
+        let text = format!(
+            "this host is alone, and some files cannot leave the log, so it does not go to the keepers: \
+             {error}"
+        );
         return daemon.log.say_once("alone, and in the log", text);
     }
     // Whoever fetches a copy that is made from now on finds nothing in it that is older than the files.
     if is_all_out(daemon) && daemon.pool.is_complete_since(kept.turn() + 1).is_ok() && kept.begin() {
-        daemon.log.say("enough keepers are reached again: they get the log");
+        daemon.log.say("this host reaches enough keepers again: they get the log");
     }
 }
 

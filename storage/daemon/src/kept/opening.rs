@@ -46,7 +46,7 @@ pub enum KeptError {
     Pool(#[from] PoolError),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
-    #[error("{0}. To begin with, every keeper of a new log must be reached")]
+    #[error("{0}. Every keeper of a new log must be reached when the log is made")]
     Making(PeerError),
     #[error("{0}")]
     Keeper(#[from] PeerError),
@@ -55,12 +55,12 @@ pub enum KeptError {
     #[error("{0}")]
     Write(#[from] WriteError),
     #[error(
-        "{0}. What this host still has of the log is not used any more, and nothing was replayed. Leave the database where \
-         it is now; to have it here again, stop it there: `seawall takeover`"
+        "{0}. This host's copy of the log is no longer used, and nothing was replayed. Leave the database \
+         where it is now; to have it here again, stop it there, and use `seawall takeover`"
     )]
     TakenOver(WriteError),
     #[error(
-        "a takeover of this log was cut short on this host: run `seawall takeover` again, which goes on with it"
+        "a takeover of this log was interrupted on this host: run `seawall takeover` again to go on with it"
     )]
     CutShort,
     #[error("keeper {0} is named twice: each copy must lie on a host of its own")]
@@ -70,8 +70,9 @@ pub enum KeptError {
     #[error("every keeper is a witness, and none has data: start one without --witness")]
     NoData,
     #[error(
-        "{} exists already, and {}: only a new log is given keepers", path.display(),
-        if there.is_empty() { "is no log that keepers keep".to_owned() } else { format!("is kept by {there}") }
+        "{} already exists, and {}: only a new log can be given keepers", path.display(),
+        if there.is_empty() { "is not a log that keepers keep".to_owned() }
+        else { format!("is kept by {there}") }
     )]
     Others { path: PathBuf, there: String },
 }

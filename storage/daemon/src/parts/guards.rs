@@ -123,7 +123,7 @@ impl Guard {
     fn discard(&self, name: &OsStr) -> Result<(), GuardError> {
         let text = at(&self.dir, name);
         std::fs::remove_file(&text)
-            .map_err(guard::fault("removing", &text))
+            .map_err(guard::fault("remove", &text))
             .map_err(|e| shown(e, &self.dir, name))
     }
 
@@ -139,7 +139,7 @@ impl All {
         let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat(CWD, dir, flags, Mode::empty()).and_then(|dir| Ok((fstat(&dir)?, dir)));
-        let (stat, dir) = opened.map_err(|e| guard::fault("opening", dir)(e.into()))?;
+        let (stat, dir) = opened.map_err(|e| guard::fault("open", dir)(e.into()))?;
         let key = ((stat.st_dev, stat.st_ino), name.to_owned());
         if let Some(known) = self.guards.get(&key) {
             if !known.up {

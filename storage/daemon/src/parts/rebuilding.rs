@@ -90,11 +90,11 @@ impl Rebuilding {
         if let Some(last) = job.last.as_ref().filter(|last| last.is_under_way()) {
             let (path, percent) = (last.path.display(), last.percent());
             return Err(format!(
-                "the log's copy {path} is being rebuilt ({percent} %): ask again when that has ended"
+                "the log's copy {path} is being rebuilt ({percent} %): try again when that has ended"
             ));
         }
         if job.over {
-            return Err("the daemon is about to end: ask again".into());
+            return Err("the daemon is about to end: try again".into());
         }
         let (path, state) = (wanted.path.clone(), RebuildState::Preparing);
         let begun = RebuildStatus { path, state, done: 0, bytes: 0, error: None };

@@ -67,7 +67,7 @@ impl Watch {
             Self::Blind => Err(Errno::ENOSYS),
         };
         if let Err(e) = added {
-            log.say_once("watch", format!("foreign writers cannot be watched for ({}): {e}", self.name()));
+            log.say_once("watch", format!("cannot watch for foreign writers ({}): {e}", self.name()));
         }
     }
 
@@ -76,7 +76,7 @@ impl Watch {
     pub fn add_directory(&self, dir: impl AsFd, log: &Log) {
         let Self::Fanotify(f) = self else { return };
         if let Err(e) = f.mark(MarkFlags::FAN_MARK_ADD, directory_reads(), AT_FDCWD, Some(&proc_path(dir))) {
-            log.say_once("watch", format!("who reads directories cannot be watched for: {e}"));
+            log.say_once("watch", format!("cannot watch for programs that read directories: {e}"));
         }
     }
 

@@ -64,15 +64,18 @@ fn why_not(root: &RootEntry, data: &[PathBuf]) -> String {
     let there = data.iter().chain([&root.path]).find(|path| path.exists());
     match there {
         Some(path) => no_place(path),
-        None => format!("{} is not there: is its volume mounted? --data says where", root.path.display()),
+        None => format!(
+            "{} does not exist: is its volume mounted? Name its place with --data",
+            root.path.display()
+        ),
     }
 }
 
 /// What is said of a place where nothing of the log's is.
 pub(super) fn no_place(path: &Path) -> String {
     format!(
-        "{} is another directory than the log's: another file system, or another inode. A copy that was made file by file \
-         cannot be brought up to date from the log",
+        "{} is not the log's directory: it is on another file system, or is another inode. A copy that was \
+         made file by file cannot be brought up to date from the log",
         path.display()
     )
 }
@@ -120,6 +123,9 @@ mod tests {
         );
         assert_eq!(roots[&0], registered[0].1, "as it was");
         let (_, seen) = find(&registered, &[copy]);
-        assert!(seen[0].trouble.as_ref().is_some_and(|why| why.contains("another directory")), "{seen:?}");
+        assert!(
+            seen[0].trouble.as_ref().is_some_and(|why| why.contains("is not the log's directory")),
+            "{seen:?}"
+        );
     }
 }

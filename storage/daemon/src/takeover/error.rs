@@ -18,7 +18,7 @@ pub enum TakeoverError {
     #[error("{0}")]
     TooFew(String),
     #[error(
-        "{} took this log over at the same time, and has it: {why}",
+        "{} took this log over at the same time, and now has it: {why}",
         .by.as_ref().map_or_else(|| "another writer".to_owned(), ToString::to_string)
     )]
     Taken { by: Option<Holder>, why: String },
@@ -27,8 +27,8 @@ pub enum TakeoverError {
     #[error("{0}")]
     InUse(String),
     #[error(
-        "this host has the log now, and the data is not up to date yet: {0}. Its guards stay up. Solve this, and run \
-         `seawall takeover` again, which goes on with it"
+        "this host now has the log, but the data is not up to date yet: {0}. Its guards stay up. Solve this \
+         problem, then run `seawall takeover` again to go on with it"
     )]
     NotRecovered(String),
     #[error("{}: {error}", path.display())]
@@ -55,8 +55,8 @@ impl TakeoverError {
     /// Processes of this host use the log.
     pub(super) fn users(pids: &[u32]) -> Self {
         Self::InUse(format!(
-            "processes {pids:?} of this host still have this log in their memory, from before it was taken over or from \
-             now: end them first"
+            "processes {pids:?} of this host still have this log in their memory, from before the takeover \
+             or since then: end them first"
         ))
     }
 

@@ -33,7 +33,7 @@ pub fn find(wanted: &Wanted) -> Result<Descriptor, TakeoverError> {
     };
     match &wanted.log {
         Some(log) if *log != said.log => Err(TakeoverError::Log(format!(
-            "{} is of the log {}, not of {log}",
+            "{} belongs to the log {}, not to {log}",
             wanted.pool.display(),
             said.log
         ))),
@@ -45,8 +45,8 @@ fn of_file(wanted: &Wanted) -> Result<Descriptor, TakeoverError> {
     let path = &wanted.pool;
     if !Descriptor::is_at(path) {
         return Err(TakeoverError::Log(format!(
-            "{} is no log that keepers keep: only such a one is taken over. Name a path that is free, and keepers with \
-             --keeper",
+            "{} is not a log that keepers keep, and only such a log can be taken over. Name a path that is \
+             free, and keepers with --keeper",
             path.display()
         )));
     }
@@ -57,7 +57,8 @@ fn of_file(wanted: &Wanted) -> Result<Descriptor, TakeoverError> {
 fn of_keepers(wanted: &Wanted) -> Result<Descriptor, TakeoverError> {
     if wanted.keepers.is_empty() {
         return Err(TakeoverError::Log(format!(
-            "{} is not there: name a keeper of the log with --keeper, and it is made from what that says",
+            "{} does not exist: name a keeper of the log with --keeper, and the file is made from that \
+             keeper's answer",
             wanted.pool.display()
         )));
     }
@@ -79,7 +80,7 @@ fn of_keepers(wanted: &Wanted) -> Result<Descriptor, TakeoverError> {
         }
         [] if trouble.len() == wanted.keepers.len() => Err(TakeoverError::TooFew(trouble.join("; "))),
         [] => Err(TakeoverError::Log(format!(
-            "{} keeps no such log; `seawall keeper status` shows what a keeper keeps{}",
+            "{} keeps no such log; `seawall keeper status` shows which logs a keeper keeps{}",
             wanted.keepers.join(", "),
             trouble.iter().map(|why| format!("; {why}")).collect::<String>()
         ))),

@@ -138,7 +138,7 @@ fn is_used(dir: &Path, directories: &[Directory]) -> bool {
 }
 
 fn trouble(report: &LogReport) -> Option<String> {
-    let lost = || (!report.kept).then(|| "it lost what it had, and does not vote".to_owned());
+    let lost = || (!report.kept).then(|| "it lost data that it had, and does not vote".to_owned());
     report.trouble.clone().or_else(lost)
 }
 
@@ -165,8 +165,8 @@ fn served(pool: &Path, refusal: &mut Option<TakeoverError>) -> bool {
     };
     let Some(over) = over else { return true };
     *refusal = Some(TakeoverError::InUse(format!(
-        "a daemon of this host still serves what it had of this log ({over}): stop the database, and then the daemon with \
-         `seawall stop --pool {}`",
+        "a daemon of this host still serves this host's copy of this log ({over}): stop the database, and \
+         then the daemon with `seawall stop --pool {}`",
         pool.display()
     )));
     false

@@ -62,7 +62,7 @@ pub fn run(
     if !users.is_empty() {
         return Err(TakeoverError::users(&users));
     }
-    say("fencing whoever wrote before, and bringing enough keepers to the newest copy");
+    say("fencing the former writer, and bringing enough keepers to the newest copy");
     let (opened, was_here) = kept::take_over(pool).map_err(|error| {
         let survey = Survey::of(&said.log, &said.roster, &said.transport);
         TakeoverError::of_opening(error, survey.holder().and_then(|(_, holder)| holder))
@@ -90,7 +90,7 @@ pub fn fence(said: &Descriptor) -> Result<u64, TakeoverError> {
     let holder = survey.holder().and_then(|(_, holder)| holder);
     if survey.heard().is_some() && holder.is_some_and(|holder| holder.is(&Holder::here())) {
         return Err(TakeoverError::InUse(format!(
-            "the writer of the log {} is on this host, and connected",
+            "the writer of the log {} runs on this host, and is connected",
             said.log
         )));
     }

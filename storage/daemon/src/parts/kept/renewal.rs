@@ -94,7 +94,7 @@ impl Renewal {
         for keeper in 0..writer.roster().members.len() {
             match records(writer, desk, keeper) {
                 Some(records) if records >= USED_UP => {
-                    writer.gives_up(keeper, "its keys are used up: it is connected to anew");
+                    writer.gives_up(keeper, "its keys are used up: the daemon connects to it again");
                 }
                 Some(records) if records >= for_a_test().unwrap_or(WORN) => self.worn.push(keeper),
                 _ => {}
