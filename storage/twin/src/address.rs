@@ -44,7 +44,7 @@ impl Address {
     /// If it cannot be renamed.
     pub fn take_socket(&self, twins: &Path) -> Result<()> {
         let Some(path) = &self.socket else { return Ok(()) };
-        fs::rename(twins, path).with_context(|| format!("giving {} to the twin", path.display()))
+        fs::rename(twins, path).with_context(|| format!("cannot give {} to the twin", path.display()))
     }
 }
 

@@ -18,7 +18,7 @@ impl Supervisor {
     pub fn look_after_the_twin(&mut self) {
         if let Some(twin) = &mut self.twin {
             if twin.server.is_dead() {
-                self.has_no_twin("the twin ended; what it said is above, or in the log file".into());
+                self.has_no_twin("the twin ended; its own messages are above, or in its log file".into());
             } else if !self.was_ready && twin.watch.seen().ready.is_some() {
                 self.twin_is_ready();
             }
@@ -27,7 +27,7 @@ impl Supervisor {
                 Ok(twin) => {
                     (self.twin, self.was_ready, self.trouble) = (Some(twin), false, None);
                 }
-                Err(e) => self.has_no_twin(format!("starting a twin: {e:#}")),
+                Err(e) => self.has_no_twin(format!("cannot start a twin: {e:#}")),
             }
         }
     }
@@ -48,7 +48,7 @@ impl Supervisor {
 
     /// The primary goes on without; after a while there is another one.
     fn has_no_twin(&mut self, why: String) {
-        errln!("seawall: {why}; the next one is started in {} s", self.pause.as_secs());
+        errln!("seawall: {why}; the next twin is started in {} s", self.pause.as_secs());
         self.twin.take().into_iter().for_each(end::kill);
         self.directory.tidy(&self.state);
         self.trouble = Some(why);

@@ -22,7 +22,7 @@ impl Control {
     /// If nobody answers, within this time.
     pub fn open(socket: &Path, token: &str, limit: Duration) -> Result<Self> {
         let stream =
-            UnixStream::connect(socket).with_context(|| format!("connecting to {}", socket.display()))?;
+            UnixStream::connect(socket).with_context(|| format!("cannot connect to {}", socket.display()))?;
         stream.set_read_timeout(Some(limit)).and_then(|()| stream.set_write_timeout(Some(limit)))?;
         let mut control = Self::on(stream);
         control.call(&["AUTH", USER, token])?;
@@ -39,7 +39,7 @@ impl Control {
     /// # Errors
     /// If Redis answers with one.
     pub fn call(&mut self, words: &[&str]) -> Result<String> {
-        self.0.get_mut().write_all(&command(words)).with_context(|| format!("sending {}", words[0]))?;
+        self.0.get_mut().write_all(&command(words)).with_context(|| format!("cannot send {}", words[0]))?;
         self.answer().with_context(|| words[..words.len().min(2)].join(" "))
     }
 
@@ -50,21 +50,21 @@ impl Control {
 
     fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
-        self.0.read_line(&mut line).context("no answer")?;
+        self.0.read_line(&mut line).context("cannot read the answer")?;
         ensure!(line.ends_with("\r\n"), "the connection was closed");
         let (kind, rest) = line.trim_end().split_at(1);
         match kind {
             "+" | ":" => Ok(rest.to_owned()),
             "$" => {
-                let length: usize = rest.parse().context("a length")?;
-                ensure!(length <= LONGEST, "an answer of {length} bytes");
+                let length: usize = rest.parse().context("the answer's length is not a number")?;
+                ensure!(length <= LONGEST, "the answer is too long: {length} bytes");
                 let mut text = vec![0; length + 2];
-                self.0.read_exact(&mut text).context("half an answer")?;
+                self.0.read_exact(&mut text).context("the answer ended in the middle")?;
                 text.truncate(length);
-                String::from_utf8(text).context("an answer that is no text")
+                String::from_utf8(text).context("the answer is not text")
             }
             "-" => bail!("{rest}"),
-            _ => bail!("an answer that is none: {line:?}"),
+            _ => bail!("the answer is not one of Redis's: {line:?}"),
         }
     }
 

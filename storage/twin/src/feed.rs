@@ -85,7 +85,7 @@ impl Feed {
     /// # Errors
     /// If that cannot be.
     pub fn start(place: Place, token: String) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening for the twin")?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen for the twin")?;
         let port = listener.local_addr()?.port();
         listener.set_nonblocking(true)?;
         let shared = Arc::new(Shared::default());
@@ -122,7 +122,7 @@ impl Feed {
         match &progress.trouble {
             _ if progress.streams => Ok(progress.clone()),
             Some(trouble) => bail!("{trouble}"),
-            None => bail!("the twin was not following yet"),
+            None => bail!("the twin was not following the server yet"),
         }
     }
 }
@@ -214,7 +214,7 @@ impl Session {
     fn greet(&self, from: &mut impl BufRead, mut to: &TcpStream) -> Result<()> {
         let mut known = false;
         loop {
-            let words = words(from).context("the twin's greeting")?;
+            let words = words(from).context("cannot read the twin's greeting")?;
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let answer = match words[..] {
                 ["AUTH", user, token] if user == USER && token == self.token => {
@@ -222,7 +222,7 @@ impl Session {
                     "+OK"
                 }
                 ["PING"] => "+PONG",
-                _ if !known => bail!("somebody connected who does not know the token"),
+                _ if !known => bail!("a client connected that does not know the token"),
                 ["PSYNC", ..] => return Ok(()),
                 ["REPLCONF", ..] => "+OK",
                 _ => "-ERR unknown command",
@@ -234,7 +234,7 @@ impl Session {
     fn snapshot(&self, base: Base, mut to: &TcpStream) -> Result<()> {
         let Base::Rdb(file) = base else {
             to.write_all(format!("${}\r\n", EMPTY_RDB.len()).as_bytes())?;
-            return to.write_all(EMPTY_RDB).context("sending a snapshot");
+            return to.write_all(EMPTY_RDB).context("cannot send a snapshot");
         };
         let size = file.metadata()?.len();
         to.write_all(format!("${size}\r\n").as_bytes())?;
@@ -242,7 +242,7 @@ impl Session {
         while at < size && !self.orders().stop {
             let n = read_some(&file, &mut piece, at)?;
             ensure!(n > 0, "the snapshot became shorter");
-            to.write_all(&piece[..n]).context("sending the snapshot")?;
+            to.write_all(&piece[..n]).context("cannot send the snapshot")?;
             at += n as u64;
         }
         Ok(())
@@ -263,7 +263,7 @@ impl Session {
                 log.scan.insert(&ping, &mut out)?;
             }
             if !out.is_empty() {
-                to.write_all(&out).context("sending to the twin")?;
+                to.write_all(&out).context("cannot send to the twin")?;
                 sent = Instant::now();
                 self.note(|progress| {
                     (progress.passed, progress.whole) = (log.scan.passed(), log.scan.whole())
@@ -296,13 +296,13 @@ fn listen(mut from: &TcpStream) -> Result<()> {
     from.set_nonblocking(false)?;
     match said {
         Ok(0) => bail!("the twin closed the connection"),
-        Err(e) if e.kind() != ErrorKind::WouldBlock => Err(e).context("the connection to the twin"),
+        Err(e) if e.kind() != ErrorKind::WouldBlock => Err(e).context("the connection to the twin was lost"),
         _ => Ok(()),
     }
 }
 
 fn read_some(file: &File, piece: &mut [u8], at: u64) -> Result<usize> {
-    file.read_at(piece, at).context("reading the snapshot")
+    file.read_at(piece, at).context("cannot read the snapshot")
 }
 
 /// A command of the twin's. It is not known yet who sends it: all lengths have limits.
@@ -310,15 +310,15 @@ fn words(from: &mut impl BufRead) -> Result<Vec<String>> {
     const MOST: usize = 64;
     const LONGEST: usize = 4096;
     let count = number(from, '*')?;
-    ensure!((1..=MOST).contains(&count), "a command of {count} words");
+    ensure!((1..=MOST).contains(&count), "the command has {count} words");
     (0..count)
         .map(|_| {
             let length = number(from, '$')?;
-            ensure!(length <= LONGEST, "a word of {length} bytes");
+            ensure!(length <= LONGEST, "the word has {length} bytes");
             let mut word = vec![0; length + 2];
             from.read_exact(&mut word)?;
             word.truncate(length);
-            String::from_utf8(word).context("a word that is no text")
+            String::from_utf8(word).context("the word is not text")
         })
         .collect()
 }
@@ -327,5 +327,5 @@ fn number(from: &mut impl BufRead, kind: char) -> Result<usize> {
     let mut line = String::new();
     from.take(32).read_line(&mut line)?;
     let number = line.trim_end().strip_prefix(kind).and_then(|number| number.parse().ok());
-    number.with_context(|| format!("{line:?} instead of a number"))
+    number.with_context(|| format!("{line:?} is in the place of a number"))
 }

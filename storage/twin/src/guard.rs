@@ -31,11 +31,11 @@ pub fn raise(place: &Place, current: &Path, state: &Path) -> Result<()> {
     let guard = format!(
         "{FIRST_WORD}:start-it-by-seawall-twin\n\
          A twin took this server's place. Everything that was acknowledged is in {}.\n\
-         Start it by: seawall twin --state {} -- redis-server ...\n",
+         Start the server with: seawall twin --state {} -- redis-server ...\n",
         current.display(),
         state.display()
     );
-    replace(&manifest, guard.as_bytes()).context("guarding the directory of the server that died")
+    replace(&manifest, guard.as_bytes()).context("cannot guard the directory of the server that died")
 }
 
 /// Lowers the guard, durably, if one is up.
@@ -46,7 +46,7 @@ pub fn lower(place: &Place) -> Result<()> {
     if !is_up(place) {
         return Ok(());
     }
-    std::fs::rename(kept(place), place.manifest()).context("lowering the guard")?;
+    std::fs::rename(kept(place), place.manifest()).context("cannot lower the guard")?;
     sync_directory(&place.directory)
 }
 

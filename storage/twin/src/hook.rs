@@ -13,6 +13,6 @@ pub fn run(command: &str, process: i32, address: &Address) {
     std::thread::spawn(move || match shell.status() {
         Ok(status) if status.success() => {}
         Ok(status) => errln!("seawall: the command after a takeover ended with {status}"),
-        Err(e) => errln!("seawall: the command after a takeover: {e}"),
+        Err(e) => errln!("seawall: cannot run the command after a takeover: {e}"),
     });
 }

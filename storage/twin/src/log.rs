@@ -91,7 +91,7 @@ impl Log {
                 done => return done,
             }
         }
-        bail!("{}: the manifest names files that are not there", place.manifest().display())
+        bail!("{}: the manifest names files that do not exist", place.manifest().display())
     }
 
     fn open_parts(place: &Place, manifest: &Manifest, seen: (u64, i64, i64)) -> Result<(Base, Self)> {
@@ -105,7 +105,8 @@ impl Log {
                 match (is_rdb, part.name.ends_with(".rdb")) {
                     (true, true) => Base::Rdb(file),
                     (true, false) => bail!(
-                        "{} is of an earlier Redis, a snapshot with commands behind it. BGREWRITEAOF makes it one of Redis 7",
+                        "{} is from an earlier Redis: a snapshot with commands behind it. BGREWRITEAOF makes \
+                         it one of Redis 7",
                         part.name
                     ),
                     (false, _) => {
@@ -142,17 +143,17 @@ impl Log {
             }
             ensure!(
                 self.scan.is_whole(),
-                "half a command at the end of an increment that another one follows"
+                "an increment ends in the middle of a command, and another increment follows"
             );
             self.parts.pop_front();
         }
     }
 
     fn read_part(&mut self, out: &mut Vec<u8>) -> Result<bool> {
-        let part = self.parts.front_mut().context("no increment")?;
-        let n = part.file.read_at(&mut self.piece, part.at).context("reading the append-only file")?;
+        let part = self.parts.front_mut().context("there is no increment")?;
+        let n = part.file.read_at(&mut self.piece, part.at).context("cannot read the append-only file")?;
         if n == 0 {
-            let size = part.file.metadata().context("reading the append-only file")?.len();
+            let size = part.file.metadata().context("cannot read the append-only file")?.len();
             // On a full disk Redis cuts off what it could not write as a whole. The twin may have it already.
             ensure!(size >= part.at, "the append-only file became shorter");
             return Ok(false);

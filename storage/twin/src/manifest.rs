@@ -36,12 +36,15 @@ impl Manifest {
         let mut found = Self::default();
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (part, kind) =
-                parse_line(line).with_context(|| format!("a line of the manifest: {line:?}"))?;
+                parse_line(line).with_context(|| format!("cannot read a line of the manifest: {line:?}"))?;
             match kind {
                 "b" => ensure!(found.base.replace(part).is_none(), "the manifest names two bases"),
                 "i" => {
                     let last = found.increments.last();
-                    ensure!(last.is_none_or(|last| last.sequence < part.sequence), "increments out of order");
+                    ensure!(
+                        last.is_none_or(|last| last.sequence < part.sequence),
+                        "the manifest's increments are out of order"
+                    );
                     found.increments.push(part);
                 }
                 "h" => {}
@@ -60,11 +63,11 @@ impl Manifest {
 fn parse_line(line: &str) -> Result<(Part, &str)> {
     let line = line.strip_prefix("file ").context("it does not begin with `file`")?;
     // A name with unusual characters is in quotes; numbers and type come behind it in any case.
-    let (line, kind) = line.rsplit_once(" type ").context("no type")?;
-    let (name, sequence) = line.rsplit_once(" seq ").context("no number")?;
+    let (line, kind) = line.rsplit_once(" type ").context("it has no type")?;
+    let (name, sequence) = line.rsplit_once(" seq ").context("it has no number")?;
     let name = name.trim();
-    ensure!(!name.contains(['/', '"', '\\']), "a name with characters that Redis puts into quotes");
-    let sequence = sequence.trim().parse().context("its number")?;
+    ensure!(!name.contains(['/', '"', '\\']), "its name has characters that Redis puts into quotes");
+    let sequence = sequence.trim().parse().context("its number is not valid")?;
     Ok((Part { name: name.to_owned(), sequence }, kind.trim()))
 }
 

@@ -44,7 +44,7 @@ impl Pid {
     /// # Errors
     /// If it has gone.
     pub fn open(&self) -> Result<OwnedFd> {
-        let pid = rustix::process::Pid::from_raw(self.number).context("no process number")?;
+        let pid = rustix::process::Pid::from_raw(self.number).context("it is not a process number")?;
         let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).context("the process is gone")?;
         ensure!(Self::of(self.number)? == *self, "the process is gone");
         Ok(fd)

@@ -80,11 +80,11 @@ impl Scan {
             }
             _ if byte != b'\n' => {
                 self.line.push(byte);
-                ensure!(self.line.len() <= LONGEST_LINE, "a header of more than {LONGEST_LINE} bytes");
+                ensure!(self.line.len() <= LONGEST_LINE, "a header has more than {LONGEST_LINE} bytes");
             }
             At::Count => {
                 self.arguments = self.number("")?;
-                ensure!(self.arguments > 0, "a command without a word");
+                ensure!(self.arguments > 0, "a command has no words");
                 self.left = self.arguments;
                 self.at = At::Length;
             }
@@ -99,7 +99,7 @@ impl Scan {
         let number = text.and_then(|text| text.strip_prefix(prefix)?.parse::<u32>().ok());
         match number {
             Some(number) => Ok(number.into()),
-            None => bail!("a header that is none: {:?}", String::from_utf8_lossy(&line)),
+            None => bail!("a header is not valid: {:?}", String::from_utf8_lossy(&line)),
         }
     }
 
@@ -145,7 +145,7 @@ impl Scan {
     /// Sends a command that is not in the file.
     pub fn insert(&mut self, command: &[u8], out: &mut Vec<u8>) -> Result<()> {
         assert!(self.is_whole(), "nothing is put into the middle of a command");
-        self.feed(command, out).context("a command of our own")
+        self.feed(command, out).context("cannot insert a command of Seawall's own")
     }
 }
 

@@ -38,12 +38,13 @@ impl Server {
     /// # Errors
     /// If it does not start.
     pub fn start(command: &[OsString], addition: &Path) -> Result<Self> {
-        let (program, arguments) = command.split_first().context("which server? Give a command behind --")?;
+        let (program, arguments) =
+            command.split_first().context("no server is named: give its command behind --")?;
         let mut command = Command::new(program);
         command.args(arguments).arg("--include").arg(addition).process_group(0);
         // SAFETY: between fork and exec only pthread_sigmask(3) is called, which is async-signal-safe.
         unsafe { command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(Into::into)) };
-        let child = command.spawn().with_context(|| format!("starting {}", program.to_string_lossy()))?;
+        let child = command.spawn().with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
         let pid = Pid::of(child.id() as i32)?;
         Ok(Self { fd: pid.open()?, child: Some(child), pid })
     }
@@ -107,16 +108,17 @@ impl AsFd for Server {
 /// If it is too old.
 pub fn check_version(program: &OsString) -> Result<()> {
     let name = program.to_string_lossy();
-    let said = Command::new(program).arg("--version").output().with_context(|| format!("starting {name}"))?;
+    let said =
+        Command::new(program).arg("--version").output().with_context(|| format!("cannot start {name}"))?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let version = said.split("v=").nth(1).and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
     match version {
         Some(version) if version >= OLDEST => Ok(()),
         Some(version) => bail!(
-            "{name} is of version {version}: before {OLDEST} a rewrite puts another file in the place of the append-only file, \
-             and a follower cannot tell where it goes on"
+            "{name} is of version {version}: before {OLDEST} a rewrite puts another file in the place of the \
+             append-only file, and a follower cannot tell where the commands go on"
         ),
-        None => bail!("{name} does not say its version: is it a Redis server? ({})", said.trim()),
+        None => bail!("{name} does not tell its version: is it a Redis server? ({})", said.trim()),
     }
 }
 

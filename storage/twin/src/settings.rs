@@ -32,7 +32,7 @@ impl Settings {
         let mut found = Self::default();
         let words: Vec<&str> = arguments
             .iter()
-            .map(|word| word.to_str().context("an argument that is no text"))
+            .map(|word| word.to_str().context("an argument is not text"))
             .collect::<Result<_>>()?;
         let mut rest = &words[..];
         if let [first, more @ ..] = rest
@@ -40,7 +40,7 @@ impl Settings {
         {
             ensure!(
                 *first != "-",
-                "a configuration from standard input can be read by one server only: use a file"
+                "only one server can read a configuration from standard input: use a file"
             );
             found.file(Path::new(first), 0)?;
             rest = more;
@@ -48,7 +48,7 @@ impl Settings {
         while let [option, more @ ..] = rest {
             let name = option
                 .strip_prefix("--")
-                .with_context(|| format!("{option} is no option of redis-server"))?;
+                .with_context(|| format!("{option} is not an option of redis-server"))?;
             let values = more.iter().take_while(|word| !word.starts_with("--")).count();
             found.set(name, more[..values].iter().map(|word| (*word).to_owned()).collect(), 0)?;
             rest = &more[values..];
@@ -57,10 +57,10 @@ impl Settings {
     }
 
     fn file(&mut self, path: &Path, depth: usize) -> Result<()> {
-        ensure!(depth < DEEPEST, "configurations that include each other: {}", path.display());
+        ensure!(depth < DEEPEST, "these configurations include each other: {}", path.display());
         ensure!(
             !path.to_string_lossy().contains(['*', '?', '[']),
-            "include {}: a twin needs the names of included files one by one",
+            "include {}: a twin needs the name of each included file",
             path.display()
         );
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -150,14 +150,14 @@ impl Settings {
         }
         if self.value("aclfile").is_some() {
             bail!(
-                "the twin needs a user of its own, which a file of users (`aclfile`) does not let it have: put the users \
-                   into the configuration (`user …`)"
+                "the twin needs a user of its own, and a file of users (`aclfile`) leaves no room for one: \
+                 put the users into the configuration (`user …`)"
             );
         }
         if let Some(name) = self.renamed.iter().find(|name| NEEDED.contains(&name.as_str())) {
             bail!(
-                "the twin is told what to do by {name}, which `rename-command` takes away: take its rights from users by \
-                   ACL instead"
+                "Seawall controls the twin with {name}, which `rename-command` takes away: take that right \
+                 from users by ACL instead"
             );
         }
         Ok(())
@@ -175,21 +175,21 @@ fn words(line: &str) -> Result<Vec<String>> {
         let end = loop {
             match (chars.next(), quote) {
                 (None, None) => break rest.len(),
-                (None, Some(_)) => bail!("a quotation that does not end"),
+                (None, Some(_)) => bail!("a quoted string does not end"),
                 (Some((at, c)), None) if c.is_whitespace() => break at,
                 (Some((at, c)), Some(quote)) if c == quote => break at + 2,
                 (Some((_, '\\')), Some('"')) => escaped(&mut chars, &mut word)?,
                 (Some((_, c)), _) => word.extend(c.encode_utf8(&mut [0; 4]).bytes()),
             }
         };
-        found.push(String::from_utf8(word).context("a value that is no text")?);
+        found.push(String::from_utf8(word).context("a value is not text")?);
         rest = rest[end..].trim_start();
     }
     Ok(found)
 }
 
 fn escaped(chars: &mut std::str::CharIndices<'_>, word: &mut Vec<u8>) -> Result<()> {
-    let (_, c) = chars.next().context("a quotation that does not end")?;
+    let (_, c) = chars.next().context("a quoted string does not end")?;
     match c {
         'n' => word.push(b'\n'),
         'r' => word.push(b'\r'),

@@ -22,9 +22,9 @@ impl Signals {
     /// If the kernel refuses.
     pub fn take() -> Result<Self> {
         let mask = SigSet::from_iter(HANDED_ON);
-        mask.thread_swap_mask(SigmaskHow::SIG_BLOCK).context("blocking signals")?;
+        mask.thread_swap_mask(SigmaskHow::SIG_BLOCK).context("cannot block signals")?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        Ok(Self(SignalFd::with_flags(&mask, flags).context("reading signals")?))
+        Ok(Self(SignalFd::with_flags(&mask, flags).context("cannot read signals")?))
     }
 
     /// The next one that came.

@@ -61,14 +61,14 @@ impl Start<'_> {
             match (users.iter().find(leads), follow, users.first()) {
                 (Some(one), ..) if one.has_log => return Ok((Server::adopt(one.number)?, true)),
                 (None, Some(follow), _) => {
-                    bail!("process {follow} is no Redis server that works in {current}")
+                    bail!("process {follow} is not a Redis server that works in {current}")
                 }
                 (None, None, None) => return Ok((self.start()?, false)),
                 // It loads, or it is what a dead server forked; or another one's. A second server on one append-only file
                 // would destroy it.
                 (_, _, user) if Instant::now() > patience => bail!(
-                    "process {} works in {current}, and has not this server's append-only file: the directory must be this \
-                 server's alone",
+                    "process {} works in {current}, and does not have this server's append-only file: the \
+                     directory must be this server's alone",
                     user.map_or(0, |user| user.number)
                 ),
                 _ => std::thread::sleep(PAUSE),

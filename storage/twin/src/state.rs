@@ -106,7 +106,8 @@ impl Directory {
     /// If it is not.
     pub fn store(&self, state: &State) -> Result<()> {
         let text = serde_json::to_vec_pretty(state)?;
-        replace(&self.path.join("state.json"), &text).context("noting which directory is the current one")
+        replace(&self.path.join("state.json"), &text)
+            .context("cannot note which directory is the current one")
     }
 
     /// The directory of a twin, and what is added to its configuration.
@@ -164,7 +165,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
     file.write_all(content)?;
     file.sync_all()?;
     std::fs::rename(&temporary, path)?;
-    sync_directory(path.parent().context("a file is in a directory")?)
+    sync_directory(path.parent().context("the file is not in a directory")?)
 }
 
 /// The names in a directory are durable.

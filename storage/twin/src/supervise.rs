@@ -40,7 +40,7 @@ const TOO_OFTEN: u32 = 5;
 /// If they cannot be started, or not be kept.
 pub fn run(options: Options) -> Result<u8> {
     let (program, arguments) =
-        options.command.split_first().context("which server? Give a command behind --")?;
+        options.command.split_first().context("no server is named: give its command behind --")?;
     let settings = Settings::of(arguments)?;
     settings.check()?;
     check_version(program)?;
@@ -115,7 +115,7 @@ impl Supervisor {
                     self.serves(twin, seen, number);
                     return Ok(None);
                 }
-                Err(e) => errln!("seawall: the twin does not take over: {e:#}"),
+                Err(e) => errln!("seawall: the twin cannot take over: {e:#}"),
             }
             end::kill(twin);
         }
@@ -134,7 +134,7 @@ impl Supervisor {
         self.failures += 1;
         let gives_up = !self.is_proven || self.failures > TOO_OFTEN;
         gives_up.then(|| {
-            errln!("seawall: the server ended at once; what it said is above, or in its log file");
+            errln!("seawall: the server ended at once; its own messages are above, or in its log file");
             end::all(self);
             self.primary.wait().map_or(1, end::code)
         })
@@ -160,7 +160,7 @@ impl Supervisor {
         let took = seen.elapsed();
         self.last_takeover_ms = Some(took.as_secs_f64() * 1000.0);
         errln!(
-            "seawall: the server {former} is dead; its twin {} has taken over, {:.1} ms after that was seen",
+            "seawall: the server {former} is dead; its twin {} took over {:.1} ms after the death was seen",
             twin.server.number(),
             took.as_secs_f64() * 1000.0
         );
@@ -186,11 +186,11 @@ impl Supervisor {
         let other = users.iter().find(|user| user.group != self.primary.group() && user.number == user.group);
         self.primary = match other {
             Some(other) => {
-                errln!("seawall: process {} serves {} now", other.number, self.state.current.display());
+                errln!("seawall: process {} now serves {}", other.number, self.state.current.display());
                 Server::adopt(other.number)?
             }
             None => {
-                errln!("seawall: the server is dead; it is started again and loads its data");
+                errln!("seawall: the server is dead; it is being started again and loads its data");
                 let (command, settings) = (&self.options.command[..], &self.settings);
                 let (address, directory, state) = (&self.address, &self.directory, &self.state);
                 Start { command, settings, address, directory, state }.start()?

@@ -62,8 +62,8 @@ impl Takeover<'_> {
             let why = twin.watch.seen().trouble.or(twin.sent.progress().trouble);
             bail!("the twin was not ready ({})", why.unwrap_or_else(|| "it was still loading".into()));
         };
-        let sent = twin.feed.finish(STUCK).context("the end of the append-only file")?;
-        ensure!(sent.id == id, "the twin began to load anew");
+        let sent = twin.feed.finish(STUCK).context("cannot send the end of the append-only file")?;
+        ensure!(sent.id == id, "the twin has begun to load again");
         let mut control = twin.control(STUCK)?;
         settle(&mut control, &id, sent.whole, &self.settings.place(&twin.directory))?;
         Ok(control)
@@ -78,7 +78,7 @@ impl Takeover<'_> {
         let users = users_of(&state.current, &self.old.directory);
         if let Some(other) = users.iter().find(|user| user.group != self.group) {
             guard::lower(&self.old)?;
-            bail!("process {} works in {}, too", other.number, state.current.display());
+            bail!("process {} works in {} too", other.number, state.current.display());
         }
         let mut decided = state.clone();
         (decided.current, decided.takeovers) = (twin.directory.clone(), state.takeovers + 1);
@@ -125,7 +125,7 @@ fn settle(control: &mut Control, id: &str, whole: u64, place: &Place) -> Result<
 fn await_applied(control: &mut Control, id: &str, whole: u64) -> Result<()> {
     let (mut last, mut since) = (0, Instant::now());
     loop {
-        let applied = control.info()?.applied(id).context("the twin does not follow any more")?;
+        let applied = control.info()?.applied(id).context("the twin no longer follows the server")?;
         ensure!(applied <= whole, "the twin has applied {applied} bytes of {whole}");
         if applied == whole {
             return Ok(());
@@ -135,7 +135,7 @@ fn await_applied(control: &mut Control, id: &str, whole: u64) -> Result<()> {
         }
         ensure!(
             since.elapsed() < STUCK,
-            "the twin has applied {applied} bytes of {whole}, and does not go on"
+            "the twin has applied {applied} bytes of {whole}, and makes no progress"
         );
         std::thread::sleep(PAUSE);
     }

@@ -110,7 +110,7 @@ impl Watched {
         if control.is_none() {
             *control = Some(Control::open(&self.socket, &self.token, LIMIT)?);
         }
-        let control = control.as_mut().context("a connection")?;
+        let control = control.as_mut().context("there is no connection")?;
         let progress = self.feed.progress();
         let info = control.info()?;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ pub fn sync(place: &Place) -> Result<()> {
         let manifest = place.read()?;
         let files = manifest.names().map(|name| File::open(place.directory.join(name)));
         let Ok(files) = files.collect::<std::io::Result<Vec<_>>>() else { continue };
-        files.iter().try_for_each(File::sync_data).context("syncing the twin's append-only file")?;
+        files.iter().try_for_each(File::sync_data).context("cannot sync the twin's append-only file")?;
         sync_directory(&place.directory)?;
         if place.read()? == manifest {
             return place.directory.ancestors().skip(1).take(2).try_for_each(sync_directory);

@@ -87,7 +87,7 @@ fn a_lost_thread_is_an_error() {
         files.append("i2", SET);
         files.manifest(&[("i1", 1, 'i'), ("i2", 2, 'i')]);
     });
-    assert!(half.contains("half a command"), "{half}");
+    assert!(half.contains("in the middle of a command"), "{half}");
     let shorter = follow(&|files| {
         File::options().write(true).open(files.0.path().join("i1")).and_then(|f| f.set_len(3)).expect("cut");
     });
