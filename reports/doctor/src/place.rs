@@ -77,7 +77,7 @@ impl<'m> Place<'m> {
         let answer = kernel.about(&root.host_path(path)).unwrap_or_default();
         let numbered = answer.mount.and_then(|id| machine.mounts.iter().find(|mount| mount.id == id));
         let mount = numbered.or_else(|| machine.mount_of(path)).ok_or_else(|| {
-            Unseen::asked(format!("the mount of {}", path.display()), "/proc/self/mountinfo has none")
+            Unseen::asked(format!("the mount of {}", path.display()), "/proc/self/mountinfo does not list it")
         })?;
         found.mount = Some(mount);
         found.dax = answer.dax;

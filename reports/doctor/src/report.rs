@@ -146,7 +146,7 @@ impl Report {
             Verdict::Clean => "nothing was found that undoes durability or costs speed".to_owned(),
             Verdict::Speed => format!("{} on speed", many(speed)),
             Verdict::Durability => format!("{} on durability, {speed} on speed", many(durability)),
-            Verdict::CouldNotLook => "what was asked for could not be looked at".to_owned(),
+            Verdict::CouldNotLook => "the place or machine that you named could not be examined".to_owned(),
         }
     }
 

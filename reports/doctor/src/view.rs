@@ -51,7 +51,7 @@ impl<'m> View<'m> {
         let closed = closed.filter(|e| e.kind() == io::ErrorKind::PermissionDenied);
         view.unseen.extend(closed.map(|e| {
             Unseen::asked(
-                format!("what is in {}", real.display()),
+                format!("the content of {}", real.display()),
                 format!("{e}: run as its owner, or as root"),
             )
         }));

@@ -17,9 +17,15 @@ fn crooked(disk: &Disk, part: &Partition) -> Option<Finding> {
     (!part.start.is_multiple_of(unit)).then(|| {
         let sure = if disk.sectors.1 >= 4096 { Sure::High } else { Sure::Medium };
         Finding::speed("partition-misaligned", &part.name)
-            .what(format!("{} begins at byte {}, which is no multiple of {unit}", part.name, part.start))
-            .why("Each page of 4 KiB covers two of the device's blocks: it reads both and writes both, and a power cut can tear either")
+            .what(format!("{} begins at byte {}, which is not a multiple of {unit}", part.name, part.start))
+            .why(
+                "Each page of 4 KiB covers two of the device's blocks: the device reads both and writes \
+                 both, and a power cut can tear either",
+            )
             .sure(sure, format!("the device names physical sectors of {} bytes", disk.sectors.1))
-            .type_in(format!("parted /dev/{} unit s print      # make it anew from sector 2048 on", disk.name))
+            .type_in(format!(
+                "parted /dev/{} unit s print      # make it anew from sector 2048 on",
+                disk.name
+            ))
     })
 }

@@ -12,12 +12,20 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
     };
     vec![
         Finding::information("atomic-writes", &disk.name)
-            .what(format!("{} writes up to {bytes} bytes whole or not at all, a page of {} has {}", disk.name, database.engine.name(), database.page))
+            .what(format!(
+                "{} writes up to {bytes} bytes whole or not at all; a page of {} has {}",
+                disk.name,
+                database.engine.name(),
+                database.page
+            ))
             .why(
-                "A database that asks for it (RWF_ATOMIC, on ext4 or XFS) needs no copies of its pages. None of those that \
-                 Seawall knows asks today",
+                "A database that asks for it (RWF_ATOMIC, on ext4 or XFS) needs no copies of its pages. None \
+                 of the databases that Seawall knows asks for it today",
             )
-            .sure(Sure::Medium, "the device claims it; what lies between file and device must keep the request in one piece")
+            .sure(
+                Sure::Medium,
+                "the device claims it; every layer between file and device must keep the request whole",
+            )
             .type_in(format!("cat /sys/block/{}/queue/atomic_write_*", disk.name)),
     ]
 }

@@ -25,7 +25,7 @@ fn missing(found: &Btrfs) -> Option<Finding> {
     (found.missing > 0).then(|| {
         Finding::durability("btrfs-device-missing", named(found))
             .what(format!("btrfs {} lacks {} of its devices", named(found), found.missing))
-            .why("What is written meanwhile has fewer copies, and stays so when the device is back")
+            .why("Data that is written meanwhile has fewer copies, and keeps fewer when the device is back")
             .type_in("btrfs filesystem show")
             .type_in("btrfs replace start MISSING_ID /dev/NEW MOUNT_POINT")
     })
@@ -37,12 +37,12 @@ fn one_copy(found: &Btrfs) -> Option<Finding> {
     Some(
         Finding::information("btrfs-one-copy", named(found))
             .what(format!(
-                "btrfs {} is over {} devices, and its {kind} is {profile}",
+                "btrfs {} spans {} devices, and the profile of its {kind} is {profile}",
                 named(found),
                 found.devices.len()
             ))
-            .why("The loss of any one of them takes the file system")
-            .sure(Sure::High, "the kernel says which profile holds something")
+            .why("The loss of any one of them destroys the file system")
+            .sure(Sure::High, "the kernel shows which profile holds data")
             .type_in("btrfs balance start -dconvert=raid1 -mconvert=raid1 MOUNT_POINT"),
     )
 }
@@ -52,10 +52,10 @@ fn hole(found: &Btrfs) -> Option<Finding> {
         found.profiles.iter().find(|(_, profile)| matches!(profile.as_str(), "raid5" | "raid6"))?;
     Some(
         Finding::durability("btrfs-write-hole", named(found))
-            .what(format!("the {kind} of btrfs {} is {profile}", named(found)))
+            .what(format!("btrfs {} keeps its {kind} as {profile}", named(found)))
             .why(
-                "A power cut between data and parity, and then a device that fails, damages blocks that were never written to; btrfs's \
-                 own pages call these profiles unfit for production",
+                "A power cut between data and parity, followed by the loss of a device, damages blocks that \
+                 were never written to; btrfs's own pages call these profiles unfit for production",
             )
             .type_in("btrfs balance start -dconvert=raid1 -mconvert=raid1c3 MOUNT_POINT"),
     )

@@ -18,10 +18,11 @@ fn steps(view: &View<'_>) -> Option<Finding> {
         Finding::information("clock-may-step", *name)
             .what(format!("{name} may step the clock at any time ({setting})"))
             .why(
-                "After a step back times come twice: keys expire late, leases of clusters overlap, and a log that is replayed may find \
-                 files that are younger than it. A clock that is slewed has none of that",
+                "After a step back, the same times come twice: keys expire late, leases of clusters overlap, \
+                 and a replay of a log may find files that are younger than the log. A clock that is slewed \
+                 has none of these problems",
             )
-            .sure(Sure::Medium, "whether it ever has to is not seen")
+            .sure(Sure::Medium, "whether it ever has to step the clock is not visible from here")
             .type_in("# chrony: makestep 1 3 steps in the first three updates only; then: systemctl restart chrony"),
     )
 }
@@ -44,10 +45,13 @@ fn slow(view: &View<'_>) -> Vec<Finding> {
         Finding::speed("slow-clock", "clocksource")
             .what(format!("The kernel reads time from {}", cpu.clock))
             .why(
-                "Each reading is a system call of a microsecond or more instead of some 20 ns: track_io_timing, EXPLAIN ANALYZE and \
-                 performance_schema become expensive",
+                "Each reading is a system call that takes a microsecond or more instead of some 20 ns: \
+                 track_io_timing, EXPLAIN ANALYZE and performance_schema become expensive",
             )
-            .sure(if better.is_some() { Sure::High } else { Sure::Medium }, "the kernel may have found tsc unstable on this machine")
+            .sure(
+                if better.is_some() { Sure::High } else { Sure::Medium },
+                "the kernel may have found tsc unstable on this machine",
+            )
             .type_in(mend)
             .type_in("pg_test_timing"),
     ]

@@ -30,8 +30,9 @@ fn same_disk(data: &Place<'_>, log: &Place<'_>) -> Option<Finding> {
         finding
             .what(format!("The redo log and the data both lie on {}", shared.name))
             .why(
-                "A commit's write waits among the reads and the checkpoint's writes, and one broken disk takes both. A log on a \
-                 device of its own, or Seawall's on persistent memory, does not wait for them",
+                "A commit's write waits among the reads and the checkpoint's writes, and the loss of one \
+                 disk loses both. A log on a device of its own, or Seawall's on persistent memory, does not \
+                 wait for them",
             )
             .sure(if turns { Sure::High } else { Sure::Medium }, "how much it costs depends on the load")
             .type_in(format!("iostat -x {} 1", shared.name)),

@@ -28,7 +28,7 @@ fn persistent(device: &MemoryDevice, cxl: &Cxl, view: &View<'_>) -> Option<Findi
                 device.persistent >> 20
             ))
             .why("A log on it would survive a power cut, if the platform flushes its caches to it (GPF)")
-            .sure(Sure::High, "whether the platform does is not seen here")
+            .sure(Sure::High, "whether the platform does so is not visible from here")
             .type_in(format!("cxl create-region -t pmem -m {}", device.name))
             .type_in("ndctl create-namespace --mode=fsdax")
     })
@@ -51,7 +51,7 @@ fn as_memory(device: &DaxDevice, view: &View<'_>) -> Vec<Finding> {
         Finding::speed("slow-memory-untiered", &device.name)
             .what(format!("{} ({} MiB) is ordinary memory as {node}, and the kernel moves no pages between tiers", device.name, device.bytes >> 20))
             .why("Buffers land on it by chance and stay: the same query is fast or slow depending on where its pages are")
-            .sure(Sure::Medium, "a server that is bound to nodes does not meet it")
+            .sure(Sure::Medium, "a server that is bound to nodes is not affected")
             .type_in("sysctl -w kernel.numa_balancing=2")
             .type_in("echo 1 > /sys/kernel/mm/numa/demotion_enabled")
     });
@@ -61,8 +61,8 @@ fn as_memory(device: &DaxDevice, view: &View<'_>) -> Vec<Finding> {
                 "{} was brought online as memory for everything (auto_online_blocks is online)",
                 device.name
             ))
-            .why("The kernel's own data may lie on it: it is slower, and cannot be taken out again")
-            .sure(Sure::Medium, "the setting may have been another one when it came")
+            .why("The kernel's own data may lie on it: it is slower, and cannot be taken offline again")
+            .sure(Sure::Medium, "the setting may have been different when the memory was brought online")
             .type_in(format!(
                 "daxctl reconfigure-device --mode=system-ram --human {}      # online_movable",
                 device.name
@@ -71,7 +71,7 @@ fn as_memory(device: &DaxDevice, view: &View<'_>) -> Vec<Finding> {
     let lost = device.of_pmem.then(|| {
         Finding::information("pmem-as-memory", &device.name)
             .what(format!("{} is persistent memory that is used as ordinary memory", device.name))
-            .why("What is on it does not survive a restart any more")
+            .why("Its content no longer survives a restart")
             .type_in(format!("daxctl reconfigure-device --mode=devdax {}", device.name))
     });
     [slow, fixed, lost].into_iter().flatten().collect()

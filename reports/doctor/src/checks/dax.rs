@@ -78,7 +78,10 @@ fn no_map_sync(place: &Place<'_>) -> Option<Finding> {
     (place.dax == Some(true) && place.map_sync == Some(false)).then(|| {
         Finding::durability("no-map-sync", place.path.display().to_string())
             .what(format!("{} is accessed directly, but the kernel refuses MAP_SYNC", place.path.display()))
-            .why("Flushing a processor's cache makes nothing durable here: a program must call fsync. virtio-pmem is like that")
+            .why(
+                "Flushing a processor's cache makes nothing durable here: a program must call fsync. \
+                 virtio-pmem behaves like that",
+            )
             .sure(Sure::High, "the kernel was asked about this very file")
             .type_in("# in a virtual machine: an NVDIMM (-device nvdimm) instead of virtio-pmem")
     })

@@ -14,8 +14,11 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
         about(&disk.name)
             .what(format!("{} ({}) lives no longer than this virtual machine", disk.name, disk.model))
             .why("A stop, a move to another host or a failure of this one loses everything on it. A reboot does not")
-            .sure(Sure::High, "the cloud names its local disks so")
-            .type_in("# keep here only what another host or a volume has too: replicas, caches, temporary tables")
+            .sure(Sure::High, "the cloud gives this name to its local disks")
+            .type_in(
+                "# keep here only data that another host or a volume has too: replicas, caches, temporary \
+                 tables",
+            )
     });
     let marked =
         view.mounts().into_iter().filter(|mount| view.machine.host.marked_temporary.contains(&mount.point));

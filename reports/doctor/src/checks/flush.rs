@@ -25,14 +25,20 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
 fn overridden(disk: &Disk) -> Option<Finding> {
     (disk.flushed == Some(false) && disk.volatile_cache == Some(true)).then(|| {
         Finding::durability("write-cache-overridden", &disk.name)
-            .what(format!("{} has a volatile write cache, and the kernel is told that it has none", disk.name))
+            .what(format!(
+                "{} has a volatile write cache, and the kernel is set to believe that it has none",
+                disk.name
+            ))
             .why(
-                "Somebody wrote \"write through\" into queue/write_cache: the kernel sends this device no flush at all. fsync \
-                 returns while data is in a cache that a power cut empties",
+                "Something wrote \"write through\" into queue/write_cache, so the kernel sends this device \
+                 no flush at all. fsync returns while data is in a cache that a power cut empties",
             )
-            .sure(Sure::High, "what the device says and what the kernel does differ")
+            .sure(Sure::High, "the device's report and the kernel's setting differ")
             .type_in(format!("echo 'write back' > /sys/block/{}/queue/write_cache", disk.name))
-            .type_in("grep -rl write_cache /etc/udev/rules.d /usr/lib/udev/rules.d    # who sets it at each start")
+            .type_in(
+                "grep -rl write_cache /etc/udev/rules.d /usr/lib/udev/rules.d    # the rule that sets it at \
+                 each start",
+            )
     })
 }
 
@@ -52,10 +58,14 @@ fn not_offered(disk: &Disk) -> Option<Finding> {
         Finding::durability("flush-not-offered", &disk.name)
             .what(format!("{who} offers no flush for {}", disk.name))
             .why(
-                "The kernel sends none, and fsync returns when the other side has the data: in its page cache perhaps. Its power \
-                 cut loses what was acknowledged here",
+                "The kernel sends no flush, and fsync returns when the other side has the data, perhaps only \
+                 in its page cache. A power cut there loses data that was acknowledged here",
             )
-            .sure(Sure::Medium, "it does no harm if every write there goes through to the medium; that is not seen here")
+            .sure(
+                Sure::Medium,
+                "it does no harm if every write there goes through to the medium; whether it does is not \
+                 visible from here",
+            )
             .type_in(mend),
     )
 }
@@ -65,7 +75,7 @@ fn refused(disk: &Disk) -> Option<Finding> {
     (disk.link == Link::Null).then(|| {
         Finding::durability("device-keeps-nothing", &disk.name)
             .what(format!("{} is null_blk, a device for measuring", disk.name))
-            .why("It keeps what is written in RAM, or nowhere")
+            .why("It keeps written data in RAM, or nowhere")
             .type_in("# move the data to a disk")
     })
 }
@@ -74,14 +84,18 @@ fn volatile(disk: &Disk) -> Option<Finding> {
     let fua = disk.fua == Some(true);
     let physical = !disk.link.is_virtual() && !disk.link.is_network() && disk.link != Link::Pmem;
     (disk.flushed == Some(true) && physical).then(|| {
-        let way = if fua { "writes a log record through it (FUA) or flushes it" } else { "flushes all of it: it has no FUA" };
+        let way = if fua {
+            "writes a log record through it (FUA) or flushes it"
+        } else {
+            "flushes all of it: it has no FUA"
+        };
         Finding::information("volatile-write-cache", &disk.name)
             .what(format!("{} {} has a volatile write cache", disk.name, disk.model))
             .why(format!(
-                "Each commit {way}, which takes from some 0.1 ms on good drives to several on others. A drive with power-loss \
-                 protection reports no such cache"
+                "Each commit {way}, which takes from some 0.1 ms on good drives to several ms on others. A \
+                 drive with power-loss protection reports no such cache"
             ))
-            .sure(Sure::Medium, "the drive says so; nobody can see whether it obeys a flush")
+            .sure(Sure::Medium, "the drive says so; whether it obeys a flush cannot be seen")
             .type_in(smart(disk))
     })
 }
@@ -100,10 +114,15 @@ fn claims(disk: &Disk) -> Option<Finding> {
         Finding::information("claims-no-volatile-cache", &disk.name)
             .what(format!("{} {} says it has no volatile write cache", disk.name, disk.model))
             .why(
-                "The kernel sends it no flush: durable is what it has acknowledged. That is right for drives with power-loss \
-                 protection and for arrays with a battery that is good, and a loss of data for any that only say so",
+                "The kernel sends it no flush, so data counts as durable as soon as the device has \
+                 acknowledged it. That is right for drives with power-loss protection and for arrays with a \
+                 good battery, and loses data on any device whose claim is false",
             )
-            .sure(Sure::Medium, "it is the device's own claim; its data sheet, and the state of its battery, are not seen here")
+            .sure(
+                Sure::Medium,
+                "it is the device's own claim; its data sheet, and the state of its battery, are not visible \
+                 from here",
+            )
             .type_in(smart(disk))
     })
 }

@@ -4,8 +4,8 @@ use crate::database::{Database, Engine};
 use crate::finding::{Finding, Sure};
 use crate::view::View;
 
-const READ: &str =
-    "read from the option files; the server may have been started otherwise, or SET GLOBAL may differ";
+const READ: &str = "read from the option files; the server may have been started with other options, or SET \
+                    GLOBAL may have changed them";
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
@@ -79,16 +79,21 @@ fn doublewrite(found: &Database, atomic: Option<u64>) -> Option<Finding> {
                 "The device can write {bytes} bytes whole, if the server asks for it (RWF_ATOMIC), or sends one aligned request"
             )
         }
-        _ => format!("The device promises no write of {} bytes that is whole or absent", found.page),
+        _ => format!(
+            "The device does not promise that a write of {} bytes is made as a whole or not at all",
+            found.page
+        ),
     };
     Some(
         Finding::durability("doublewrite-off", &set.place)
             .what("InnoDB runs without its doublewrite buffer")
-            .why(format!("A power cut can leave half of a page, which the redo log does not repair. {device}"))
+            .why(format!(
+                "A power cut can leave half of a page, which the redo log does not repair. {device}"
+            ))
             .sure(
                 Sure::Medium,
-                "a copy-on-write file system with large records, or Seawall's policy atomic, keeps pages whole; whether the \
-                 server always runs on one is not seen here",
+                "a copy-on-write file system with large records, or Seawall's policy atomic, keeps pages \
+                 whole; whether the server always runs on one is not visible from here",
             )
             .type_in(format!("# take it out of {}, and restart the server", set.place)),
     )
@@ -100,8 +105,8 @@ fn method(found: &Database) -> Option<Finding> {
         "nosync" => "InnoDB never waits for a disk: a power cut may damage every table",
         "littlesync" => "InnoDB flushes the log only: a power cut may damage tables",
         "o_direct_no_fsync" => {
-            "Direct writes are not followed by a flush: what the device keeps in a volatile cache, and a file's new length, may be \
-             missing after a power cut"
+            "Direct writes are not followed by a flush: data in a volatile cache of the device, and a file's \
+             new length, may be missing after a power cut"
         }
         _ => return None,
     };
@@ -119,7 +124,7 @@ fn checksums(found: &Database) -> Option<Finding> {
     Some(
         Finding::information("innodb-checksums-off", &set.place)
             .what("InnoDB writes pages without checksums")
-            .why("A page that a device changed or tore is believed")
+            .why("A page that a device changed or tore is taken as correct")
             .sure(Sure::High, READ)
             .type_in("SET GLOBAL innodb_checksum_algorithm = full_crc32")
             .type_in(in_file(&set.place)),

@@ -13,8 +13,11 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
     let in_use = (used >= NOTICED).then(|| {
         Finding::speed("swap-in-use", &memory.swaps[0].path)
             .what(format!("{} MiB are swapped out", used >> 20))
-            .why("A database whose buffers are swapped out waits for the disk where it believes to have memory, with locks held")
-            .sure(Sure::Medium, "whose pages they are is not looked at")
+            .why(
+                "A database whose buffers are swapped out waits for the disk where it expects memory, while \
+                 it holds locks",
+            )
+            .sure(Sure::Medium, "Seawall did not examine whose pages they are")
             .type_in("grep VmSwap /proc/[0-9]*/status | sort -k2 -n | tail")
             .type_in("sysctl -w vm.swappiness=1")
     });
@@ -26,7 +29,7 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
                 process.swapped >> 20,
                 process.pid
             ))
-            .why("It waits for the disk where it believes to have memory, with locks held")
+            .why("It waits for the disk where it expects memory, while it holds locks")
             .type_in("sysctl -w vm.swappiness=1      # and less for shared_buffers or the buffer pool")
     });
     let eager =

@@ -37,10 +37,13 @@ fn barriers(mount: &Mount) -> Option<Finding> {
         Finding::durability("barriers-off", at(mount))
             .what(format!("{} is mounted with {option}", at(mount)))
             .why(
-                "fsync does not flush the device's cache: what a volatile cache holds when the power fails is lost, and the file \
-                 system may be damaged",
+                "fsync does not flush the device's cache: the content of a volatile cache is lost when the \
+                 power fails, and the file system may be damaged",
             )
-            .sure(Sure::High, "the kernel shows the option; it does no harm only if no device below has a volatile cache")
+            .sure(
+                Sure::High,
+                "the kernel shows the option; it does no harm only if no device below has a volatile cache",
+            )
             .type_in(format!("mount -o remount,barrier {}", at(mount)))
             .type_in("# and take the option out of /etc/fstab"),
     )
@@ -51,8 +54,9 @@ fn data_order(mount: &Mount) -> Option<Finding> {
         Finding::durability("data-not-ordered", at(mount))
             .what(format!("{} is mounted with data=writeback", at(mount)))
             .why(
-                "The journal may name blocks before they are written: after a power cut the end of a file that was not fsynced \
-                 holds what lay there before. Databases fsync; archive and backup scripts often do not",
+                "The journal may name blocks before they are written: after a power cut the end of a file \
+                 that was not fsynced holds old content of the disk. Databases fsync; archive and backup \
+                 scripts often do not",
             )
             .sure(Sure::Low, "an fsync still writes its own file's data")
             .type_in(format!("umount {0} && mount -o data=ordered {1} {0}", at(mount), mount.source))
@@ -73,8 +77,8 @@ fn soft(mount: &Mount) -> Option<Finding> {
         Finding::durability("nfs-soft", at(mount))
             .what(format!("{} is an NFS mount with soft", at(mount)))
             .why(
-                "When the server is slow or away, writes fail after timeo × retrans instead of waiting: pages are dropped, and a \
-                 database that goes on has lost them",
+                "When the server is slow or unreachable, writes fail after timeo × retrans instead of \
+                 waiting: pages are dropped, and a database that goes on has lost them",
             )
             .type_in(format!("umount {0} && mount -o hard {1} {0}", at(mount), mount.source))
     })
@@ -95,7 +99,10 @@ fn unstrict(mount: &Mount) -> Option<Finding> {
     (matches!(mount.kind.as_str(), "cifs" | "smb3") && mount.has("nostrictsync")).then(|| {
         Finding::durability("smb-nostrictsync", at(mount))
             .what(format!("{} is an SMB mount with nostrictsync", at(mount)))
-            .why("fsync does not ask the server to flush: a power cut of the server loses what it had acknowledged")
+            .why(
+                "fsync does not ask the server to flush: a power cut of the server loses data that it had \
+                 acknowledged",
+            )
             .type_in(format!("umount {0} && mount -t cifs -o strictsync {1} {0}", at(mount), mount.source))
     })
 }
@@ -105,10 +112,14 @@ fn journal(mount: &Mount) -> Option<Finding> {
         Finding::durability("no-journal", at(mount))
             .what(format!("{} is ext4 without a journal", at(mount)))
             .why(
-                "After a power cut names and sizes are as some write left them: the file system has to be repaired before it is \
-                 used, and files may be lost although they were fsynced",
+                "After a power cut, names and sizes are in the state in which some write left them: the file \
+                 system has to be repaired before it is used, and files may be lost although they were \
+                 fsynced",
             )
-            .sure(Sure::High, "the kernel names no data mode for it, which it does for every ext4 with a journal")
+            .sure(
+                Sure::High,
+                "the kernel shows no data mode for it, and shows one for every ext4 with a journal",
+            )
             .type_in(format!("tune2fs -O has_journal {}      # unmounted", mount.source))
     })
 }
@@ -117,7 +128,8 @@ fn kind(mount: &Mount) -> Option<Finding> {
     let (id, why, sure): (_, _, Sure) = match mount.kind.as_str() {
         "vfat" | "exfat" | "ntfs" | "ntfs3" | "ext2" => (
             "no-journal",
-            "It has no journal for what an fsync needs: a power cut can lose files that were fsynced",
+            "It has no journal for the names and sizes that an fsync depends on: a power cut can lose files \
+             that were fsynced",
             Sure::High,
         ),
         "fuse.s3fs" | "fuse.sshfs" | "fuse.rclone" | "fuse.gcsfuse" => (
@@ -138,7 +150,7 @@ fn kind(mount: &Mount) -> Option<Finding> {
 
 fn zfs_no_flush(mount: &Mount) -> Finding {
     Finding::durability("zfs-no-flush", at(mount))
-        .what("ZFS is told not to flush its devices (zfs_nocacheflush or zil_nocacheflush = 1)")
+        .what("ZFS is configured not to flush its devices (zfs_nocacheflush or zil_nocacheflush = 1)")
         .why("A synchronous write is acknowledged while a volatile cache may hold it: a power cut loses it, or the pool")
         .type_in("echo 0 > /sys/module/zfs/parameters/zfs_nocacheflush")
         .type_in("echo 0 > /sys/module/zfs/parameters/zil_nocacheflush")

@@ -10,8 +10,11 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
     let mounts = view.mounts().into_iter().filter(|mount| mount.on_network()).map(mount);
     let asynchronous = view.machine.host.drbd.iter().filter(|drbd| drbd.protocol != 'C').map(|drbd| {
         Finding::durability("drbd-asynchronous", &drbd.name)
-            .what(format!("{} mirrors by protocol {}", drbd.name, drbd.protocol))
-            .why("A write is acknowledged before the other host has it on disk: a takeover may lack the latest commits")
+            .what(format!("{} mirrors with protocol {}", drbd.name, drbd.protocol))
+            .why(
+                "A write is acknowledged before the other host has it on disk: after a takeover the latest \
+                 commits may be missing",
+            )
             .type_in("drbdadm net-options --protocol=C RESOURCE")
     });
     disks.chain(mounts).chain(asynchronous).collect()
@@ -27,8 +30,8 @@ fn disk(disk: &Disk) -> Finding {
     };
     Finding::information("network-disk", &disk.name)
         .what(format!("{} is {what}", disk.name))
-        .why("Each commit waits for a round trip, and for what the other side does with a flush")
-        .sure(Sure::High, "what the other side's cache survives is not seen here")
+        .why("Each commit waits for a round trip, and for the other side's flush")
+        .sure(Sure::High, "which failures the other side's cache survives is not visible from here")
         .type_in(look)
 }
 
@@ -36,7 +39,10 @@ fn mount(mount: &Mount) -> Finding {
     let at = mount.point.display();
     Finding::information("network-file-system", at.to_string())
         .what(format!("{at} is {} from {}", mount.kind, mount.source))
-        .why("Each fsync waits for a round trip, and is as durable as the server makes it: an export with async is not at all")
-        .sure(Sure::High, "how the server exports it is not seen here")
+        .why(
+            "Each fsync waits for a round trip, and is as durable as the server makes it: with an async \
+             export, not at all",
+        )
+        .sure(Sure::High, "how the server exports it is not visible from here")
         .type_in("exportfs -v        # on the server: sync, not async")
 }

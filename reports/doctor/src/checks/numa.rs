@@ -31,7 +31,7 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
         finding
             .what(what)
             .why("A commit from a far processor crosses the link between the sockets: for persistent memory that is about twice the time")
-            .sure(Sure::Medium, "where the server's processes run is not looked at")
+            .sure(Sure::Medium, "Seawall did not examine where the server's processes run")
             .type_in(format!("numactl --cpunodebind={home} --preferred={home} COMMAND"))
             .type_in(format!("# systemd: NUMAPolicy=preferred, NUMAMask={home}, CPUAffinity=numa")),
     ]

@@ -26,13 +26,14 @@ fn mode(space: &Namespace) -> Option<Finding> {
     let (finding, why) = match space.mode {
         "raw" => (
             Finding::durability("pmem-raw", &space.name),
-            "It has no page structures, so no file system maps it with MAP_SYNC, and no BTT, so a power cut tears sectors: \
-             only 8 bytes are written whole. XFS mounts it all the same, without DAX and without a word",
+            "It has no page structures, so no file system maps it with MAP_SYNC, and no BTT, so a power cut \
+             tears sectors: only 8 bytes are written whole. XFS mounts it all the same, without DAX and \
+             without a warning",
         ),
         "sector" => (
             Finding::speed("pmem-sector", &space.name),
-            "Sectors are whole after a power cut (BTT), but every write goes through the page cache and a table: DAX is not \
-             possible. For a log of Seawall, or any DAX file system, fsdax is meant",
+            "Sectors are whole after a power cut (BTT), but every write goes through the page cache and a \
+             table: DAX is not possible. For a log of Seawall, or any DAX file system, use fsdax",
         ),
         "devdax" => (
             Finding::information("pmem-devdax", &space.name),
@@ -53,8 +54,14 @@ fn align(space: &Namespace) -> Option<Finding> {
     Some(
         Finding::speed("pmem-alignment", &space.name)
             .what(format!("{} is aligned to {} KiB", space.name, align >> 10))
-            .why("Files on it are mapped in pages of 4 KiB: each first touch of one is a fault, where 2 MiB would be one for 512")
-            .type_in(format!("ndctl create-namespace --force --reconfig={} --align=2M      # this erases it", space.name)),
+            .why(
+                "Files on it are mapped in pages of 4 KiB: the first touch of each page is a fault, where \
+                 pages of 2 MiB take one fault instead of 512",
+            )
+            .type_in(format!(
+                "ndctl create-namespace --force --reconfig={} --align=2M      # this erases it",
+                space.name
+            )),
     )
 }
 

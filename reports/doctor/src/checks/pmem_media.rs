@@ -30,12 +30,15 @@ fn made_of_ram(view: &View<'_>) -> Option<Finding> {
     (legacy && !machine.pmem.regions.is_empty()).then(|| {
         let sure = if asked.is_some() { Sure::High } else { Sure::Medium };
         let because = asked.map_or_else(
-            || "the firmware's memory map alone says that it persists; old NVDIMMs look so too".to_owned(),
+            || "only the firmware's memory map says that it persists; old NVDIMMs look the same".to_owned(),
             |word| format!("the kernel was started with {word}"),
         );
         Finding::durability("pmem-is-ram", &machine.pmem.regions[0].name)
-            .what("The persistent memory of this machine is ordinary RAM that the kernel was told to call so")
-            .why("The kernel grants MAP_SYNC on it, and a power cut empties it: it is for trying only")
+            .what(
+                "The persistent memory of this machine is ordinary RAM that the kernel was configured to \
+                 call persistent",
+            )
+            .why("The kernel grants MAP_SYNC on it, and a power cut empties it: use it for trials only")
             .sure(sure, because)
             .type_in("# take memmap=…!… out of the kernel's command line (GRUB_CMDLINE_LINUX)")
     })
@@ -54,14 +57,22 @@ fn domain(region: &Region, view: &View<'_>) -> Option<Finding> {
         ),
         _ => Some(
             Finding::durability("pmem-domain-unknown", &region.name)
-                .what(format!("Nobody says what a power cut leaves of {} (persistence_domain is empty or not there)", region.name))
-                .why("The kernel cannot say that a store that left the processor's cache is safe: the platform names no such promise")
+                .what(format!(
+                    "The platform does not say what a power cut leaves of {} (persistence_domain is empty or \
+                     missing)",
+                    region.name
+                ))
+                .why(
+                    "The kernel cannot tell whether a store that has left the processor's cache is safe: the \
+                     platform makes no such promise",
+                )
                 .sure(
                     if virtual_machine { Sure::Medium } else { Sure::Low },
                     if virtual_machine {
-                        "a hypervisor that is not told otherwise says nothing; what backs this memory on the host is not seen here"
+                        "a hypervisor says nothing unless it is configured to; what backs this memory on the \
+                         host is not visible from here"
                     } else {
-                        "old firmware says nothing, of good modules too"
+                        "old firmware says nothing, even about good modules"
                     },
                 )
                 .type_in("ndctl list -R -i        # persistence_domain")
@@ -74,7 +85,7 @@ fn bad(region: &Region) -> Option<Finding> {
     (region.bad_blocks > 0).then(|| {
         Finding::durability("pmem-bad-blocks", &region.name)
             .what(format!("{} has {} ranges that cannot be read", region.name, region.bad_blocks))
-            .why("A program that touches one is killed (SIGBUS); what was there is lost")
+            .why("A program that touches one is killed (SIGBUS); the data in it is lost")
             .type_in(format!("ndctl list -M -r {}", region.name))
             .type_in("ndctl clear-errors NAMESPACE       # then restore the files that lay there")
     })
@@ -85,7 +96,7 @@ fn trouble(dimm: &Dimm) -> Option<Finding> {
     (!flags.is_empty()).then(|| {
         Finding::durability("pmem-module-trouble", &dimm.name)
             .what(format!("The module {} reports {}", dimm.name, flags.join(", ")))
-            .why("Its next power cut may lose what it holds, or the last one has")
+            .why("The next power cut may lose its content, or the last one has")
             .sure(Sure::High, "its firmware says so")
             .type_in(format!("ndctl list -D -H -d {}", dimm.name))
             .type_in("# move the data off this module and have it replaced")
@@ -97,8 +108,8 @@ fn dirty(dimm: &Dimm) -> Option<Finding> {
     Some(
         Finding::information("pmem-dirty-shutdowns", &dimm.name)
             .what(format!("The module {} lost power {times} times before it had saved everything", dimm.name))
-            .why("What was written right before may have been lost each time: a database there is to be checked")
-            .sure(Sure::Medium, "the count is the module's whole life's")
+            .why("The last writes before may have been lost each time: check any database there")
+            .sure(Sure::Medium, "the count covers the module's whole life")
             .type_in(format!("ndctl list -D -H -d {}", dimm.name)),
     )
 }

@@ -4,7 +4,8 @@ use crate::database::{COMMAND_LINE, Database, Engine, Setting};
 use crate::finding::{Finding, Sure};
 use crate::view::View;
 
-const READ: &str = "read from the file; the server may not have been told yet, or a session may differ";
+const READ: &str =
+    "read from the file; the server may not have read it again yet, or a session may have another value";
 const RELOAD: &str = "SELECT pg_reload_conf()";
 
 /// The findings.
@@ -49,7 +50,8 @@ fn fsync(found: &Database) -> Option<Finding> {
             .sure(Sure::High, READ)
             .type_in(mend("fsync", "on", set))
             .type_in(RELOAD)
-            .type_in("initdb --sync-only -D PGDATA      # what was written until now may be only in memory"),
+            .type_in(
+                "initdb --sync-only -D PGDATA      # data that was written until now may be only in memory"),
     )
 }
 
@@ -59,7 +61,7 @@ fn full_pages(found: &Database, atomic: Option<u64>) -> Option<Finding> {
         Some(bytes) if bytes >= found.page => {
             "The device can write a page whole, but PostgreSQL does not ask it to (RWF_ATOMIC)"
         }
-        _ => "The device promises no write of 8 KiB that is whole or absent",
+        _ => "The device does not promise that a write of 8 KiB is made as a whole or not at all",
     };
     Some(
         Finding::durability("full-page-writes-off", &set.place)
@@ -67,8 +69,8 @@ fn full_pages(found: &Database, atomic: Option<u64>) -> Option<Finding> {
             .why(format!("A power cut can leave half of a page, which no redo record repairs. {device}"))
             .sure(
                 Sure::Medium,
-                "a copy-on-write file system with records of 8 KiB or more, or Seawall's policy atomic, keeps pages whole; \
-                 whether the server always runs on one is not seen here",
+                "a copy-on-write file system with records of 8 KiB or more, or Seawall's policy atomic, \
+                 keeps pages whole; whether the server always runs on one is not visible from here",
             )
             .type_in(mend("full_page_writes", "on", set))
             .type_in(RELOAD)
@@ -117,7 +119,10 @@ fn damage(found: &Database) -> Option<Finding> {
     Some(
         Finding::durability("damage-is-ignored", &set.place)
             .what(format!("PostgreSQL runs with {name} = on"))
-            .why("The server goes on over damaged pages: what was on them is dropped or believed, and the next write makes that final")
+            .why(
+                "The server goes on with damaged pages: their content is dropped or taken as correct, and \
+                 the next write makes that final",
+            )
             .sure(Sure::High, READ)
             .type_in(mend(name, "off", set))
             .type_in(RELOAD),
@@ -133,7 +138,10 @@ fn sync_method(found: &Database) -> Option<Finding> {
     Some(
         Finding::speed("wal-sync-method", &set.place)
             .what(format!("PostgreSQL runs with wal_sync_method = {}", set.value))
-            .why("Each commit also writes the segment's times into the file system's journal, which fdatasync and open_datasync do not")
+            .why(
+                "Each commit also writes the segment's times into the file system's journal; fdatasync and \
+                 open_datasync do not write them",
+            )
             .sure(Sure::Medium, "how much it costs depends on the file system")
             .type_in(mend("wal_sync_method", "fdatasync", set))
             .type_in(RELOAD)
@@ -145,7 +153,10 @@ fn checksums(found: &Database) -> Option<Finding> {
     (found.checksums == Some(false)).then(|| {
         Finding::information("data-checksums-off", "global/pg_control")
             .what("The cluster has no data checksums")
-            .why("A page that a device changed or tore is believed, copied into backups, and found by chance")
+            .why(
+                "A page that a device changed or tore is taken as correct, copied into backups, and found by \
+                 chance",
+            )
             .sure(Sure::High, "the control file says so")
             .type_in("pg_checksums --enable -D PGDATA      # with the server stopped")
     })
@@ -163,7 +174,7 @@ fn huge_pages(found: &Database, view: &View<'_>) -> Option<Finding> {
         Finding::speed("huge-pages-missing", &buffers.place)
             .what(format!("shared_buffers = {}, and the machine reserves {} MiB of huge pages", buffers.value, memory.huge >> 20))
             .why("Every session maps the buffers in pages of 4 KiB: page tables take memory, and lookups take time")
-            .sure(Sure::Medium, "huge_pages = try falls back without a word")
+            .sure(Sure::Medium, "huge_pages = try falls back without a warning")
             .type_in(format!("sysctl -w vm.nr_hugepages={}", bytes.div_ceil(page) * 105 / 100))
     })
 }

@@ -20,9 +20,19 @@ fn halts(view: &View<'_>) -> Option<Finding> {
     let waits = view.leaves().iter().any(|disk| !matches!(disk.link, Link::Pmem));
     waits.then(|| {
         Finding::speed("halts-at-once", "guest_halt_poll_ns")
-            .what(format!("An idle processor of this virtual machine looks for work for {ns} ns, then goes back to the host"))
-            .why("Who waits for a commit is woken on a processor that the hypervisor must fetch first: that can take longer than the disk")
-            .sure(Sure::Medium, "it shows where commits wait for a fast device or another process; it costs the host processor time")
+            .what(format!(
+                "An idle processor of this virtual machine looks for work for {ns} ns, then returns to the \
+                 host"
+            ))
+            .why(
+                "A session that waits for a commit is woken on a processor that the hypervisor must schedule \
+                 first: that can take longer than the disk",
+            )
+            .sure(
+                Sure::Medium,
+                "it matters where commits wait for a fast device or another process; the change costs the \
+                 host processor time",
+            )
             .type_in("echo 200000 > /sys/module/haltpoll/parameters/guest_halt_poll_ns")
             .type_in("# for good: haltpoll.guest_halt_poll_ns=200000 on the kernel's command line")
     })

@@ -35,7 +35,7 @@ fn scheduler(disk: &Disk) -> Option<Finding> {
         Finding::speed("scheduler", &disk.name)
             .what(format!("{} has the scheduler {is}", disk.name))
             .why(why)
-            .sure(sure, "what it costs depends on the load")
+            .sure(sure, "the cost depends on the load")
             .type_in(format!("echo {wanted} > /sys/block/{}/queue/scheduler", disk.name))
             .type_in("# for good: a udev rule, ACTION==\"add|change\", ATTR{queue/scheduler}=\"none\""),
     )
@@ -58,7 +58,7 @@ fn hardware(disk: &Disk, cpus: usize) -> Option<Finding> {
         Finding::speed("one-hardware-queue", &disk.name)
             .what(format!("{} has one queue for {cpus} processors", disk.name))
             .why("All processors share its lock and its interrupt: sessions that read at the same moment wait for each other")
-            .sure(Sure::Low, "it shows with fast storage and many sessions only")
+            .sure(Sure::Low, "it matters only with fast storage and many sessions")
             .type_in("# QEMU: -device virtio-blk-pci,num-queues=N; libvirt: <driver queues='N'/>")
     })
 }
@@ -66,7 +66,7 @@ fn hardware(disk: &Disk, cpus: usize) -> Option<Finding> {
 fn turns(disk: &Disk) -> Option<Finding> {
     (disk.rotational && matches!(disk.link, Link::Sata | Link::Scsi | Link::Usb)).then(|| {
         Finding::speed("disk-turns", &disk.name)
-            .what(format!("{} {} is a disk that turns", disk.name, disk.model))
+            .what(format!("{} {} is a rotating disk", disk.name, disk.model))
             .why("Each commit waits for its sector to come by: 4 to 10 ms, some 100 commits a second for one session")
             .sure(Sure::Medium, "an array behind a controller with a battery may hide it")
             .type_in(format!("smartctl -i /dev/{}", disk.name))

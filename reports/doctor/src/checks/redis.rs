@@ -4,7 +4,7 @@ use crate::database::{Database, Engine};
 use crate::finding::{Finding, Sure};
 use crate::view::View;
 
-const READ: &str = "read from the configuration; CONFIG SET may differ";
+const READ: &str = "read from the configuration; CONFIG SET may have changed it";
 
 /// The findings.
 pub fn check(view: &View<'_>) -> Vec<Finding> {
@@ -40,10 +40,12 @@ fn append_only(found: &Database) -> Option<Finding> {
     let why = match settings.value("appendfsync").unwrap_or("everysec") {
         "always" => return None,
         "no" => {
-            "Redis never waits for the disk: a power cut loses what the kernel had not written by itself, some 30 s"
+            "Redis never waits for the disk: a power cut loses everything that the kernel had not yet \
+             written by itself, some 30 s"
         }
         _ => {
-            "A write is acknowledged up to a second before it is on disk, or two if the disk is slow: a power cut loses those"
+            "A write is acknowledged up to a second before it is on disk, or two seconds if the disk is \
+             slow: a power cut loses the writes of that time"
         }
     };
     let set = settings.get("appendfsync");
@@ -73,7 +75,7 @@ fn rewrite(found: &Database) -> Option<Finding> {
 
 fn large_pages() -> Finding {
     Finding::speed("transparent-huge-pages", "/sys/kernel/mm/transparent_hugepage/enabled")
-        .what("The kernel gives every program large pages by itself (always)")
+        .what("The kernel gives every program large pages without being asked (always)")
         .why("After the fork of a save or a rewrite each write copies 2 MiB instead of 4 KiB: latency and memory rise")
         .sure(Sure::Medium, "Redis switches them off for itself where its option disable-thp is on")
         .type_in("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")

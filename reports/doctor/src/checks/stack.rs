@@ -23,8 +23,15 @@ fn swallows(disk: &Disk, view: &View<'_>) -> Option<Finding> {
         .filter(|_| disk.flushed == Some(false))?;
     Some(
         Finding::durability("flush-not-passed-down", &disk.name)
-            .what(format!("{} takes no flush, and {} below it has a volatile cache", named(disk), volatile.name))
-            .why("fsync on the upper device sends nothing down: what the lower one's cache holds is lost when the power fails")
+            .what(format!(
+                "{} takes no flush, and {} below it has a volatile cache",
+                named(disk),
+                volatile.name
+            ))
+            .why(
+                "fsync on the upper device sends nothing down: the content of the lower one's cache is lost \
+                 when the power fails",
+            )
             .sure(Sure::High, "the queues of both say so")
             .type_in(format!("cat /sys/block/{{{},{}}}/queue/write_cache", disk.name, volatile.name))
             .type_in(format!("echo 'write back' > /sys/block/{}/queue/write_cache", disk.name)),
@@ -54,8 +61,8 @@ fn hole(disk: &Disk) -> Option<Finding> {
         Finding::durability("array-write-hole", &disk.name)
             .what(format!("{} is {} with neither a journal nor a partial parity log", disk.name, md.level))
             .why(
-                "A power cut between data and parity, and then a disk that fails before the resync, damages blocks that were \
-                 never written to. Each small write also reads before it writes",
+                "A power cut between data and parity, followed by the loss of a disk before the resync, \
+                 damages blocks that were never written to. Each small write also reads before it writes",
             )
             .sure(Sure::High, "md says how it keeps consistency")
             .type_in(format!("mdadm --grow --consistency-policy=ppl /dev/{}     # raid5", disk.name))
@@ -68,8 +75,11 @@ fn write_back(disk: &Disk) -> Option<Finding> {
     Some(
         Finding::durability("cache-writeback", &disk.name)
             .what(format!("{} runs bcache with {mode}", disk.name))
-            .why("What is only on the cache device is lost if that fails: it must be as redundant as the disks behind it")
-            .sure(Sure::Medium, "whether the cache device is mirrored is not looked at")
+            .why(
+                "Data that is only on the cache device is lost if that device fails: it must be as redundant \
+                 as the disks behind it",
+            )
+            .sure(Sure::Medium, "Seawall did not examine whether the cache device is mirrored")
             .type_in(format!("echo writethrough > /sys/block/{}/bcache/cache_mode", disk.name)),
     )
 }

@@ -26,7 +26,7 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
 fn decoy(mount: &Mount) -> Finding {
     let at = mount.point.display();
     Finding::durability("tmpfs-ignores-its-source", at.to_string())
-        .what(format!("{at} is {}, which is RAM; nothing of it lies on {}", mount.kind, mount.source))
+        .what(format!("{at} is {}, which is RAM; none of it lies on {}", mount.kind, mount.source))
         .why(format!(
             "{} takes any word for its source and ignores it. A power cut or an unmount loses every file here",
             mount.kind
@@ -38,7 +38,7 @@ fn decoy(mount: &Mount) -> Finding {
 
 fn in_ram(subject: &str, kind: &str) -> Finding {
     Finding::durability("data-in-ram", subject)
-        .what(format!("{subject} lies on {kind}: this is RAM"))
+        .what(format!("{subject} lies on {kind}, which is RAM"))
         .why("A power cut, a crash of the kernel or a reboot loses every file here")
         .sure(Sure::High, "the kernel says so")
         .type_in("# move it to a file system on a disk or on persistent memory")

@@ -24,7 +24,7 @@ pub fn unseen(view: &View<'_>) -> Vec<Unseen> {
     let arrays: Vec<&str> =
         disks.iter().filter(|disk| is_array(disk)).map(|disk| disk.name.as_str()).collect();
     if !arrays.is_empty() {
-        let why = "the array's own tool says it: perccli, storcli, ssacli, arcconf";
+        let why = "the array's own tool shows them: perccli, storcli, ssacli, arcconf";
         found.push(Unseen::aside(format!("the battery and the disks behind {}", arrays.join(", ")), why));
     }
     let mapped: Vec<&str> =
@@ -32,11 +32,11 @@ pub fn unseen(view: &View<'_>) -> Vec<Unseen> {
     if !mapped.is_empty() {
         found.push(Unseen::aside(
             format!("the targets of {}", mapped.join(", ")),
-            "device mapper shows its tables to root only, by an ioctl: dmsetup table",
+            "device mapper shows its tables only to root, by an ioctl: dmsetup table",
         ));
     }
     if view.machine.mounts.iter().any(|mount| mount.kind == "zfs") {
-        found.push(Unseen::aside("ZFS's properties", "no file has them: zfs get sync,logbias,recordsize"));
+        found.push(Unseen::aside("ZFS's properties", "no file shows them: zfs get sync,logbias,recordsize"));
     }
     found.push(Unseen::aside(
         "steps of the clock",
@@ -56,8 +56,8 @@ fn hypervisor(view: &View<'_>, disks: &[&Disk]) -> Option<Unseen> {
     (!names.is_empty()).then(|| {
         Unseen::aside(
             format!("what the hypervisor does with a flush of {}", names.join(", ")),
-            "only its host knows: cache=unsafe answers and does nothing (qm config, virsh dumpxml). A power cut of the host would \
-             show it",
+            "only its host knows: with cache=unsafe it acknowledges flushes and does nothing (qm config, \
+             virsh dumpxml). A power cut of the host would show it",
         )
     })
 }

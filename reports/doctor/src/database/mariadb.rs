@@ -25,14 +25,14 @@ pub fn read(root: &Root, data: &Path) -> Database {
         .filter(|dir| root.resolve(Path::new(&dir.value)).is_ok_and(|dir| dir != data));
     let unsure = match (seen.is_empty(), elsewhere.cloned()) {
         (true, _) => Some("no option file can be read below /etc".to_owned()),
-        (_, Some(dir)) => Some(format!("{} is about {}", dir.place, dir.value)),
+        (_, Some(dir)) => Some(format!("{} is for {}", dir.place, dir.value)),
         _ => None,
     };
     if let Some(why) = unsure {
         found.settings = Settings::default();
         found.unseen.push(Unseen::asked(
             "MariaDB's settings",
-            format!("{why}: SHOW VARIABLES says what is in force"),
+            format!("{why}: SHOW VARIABLES shows the values in force"),
         ));
     }
     let named = found.settings.value("innodb_log_group_home_dir").map(|dir| data.join(dir));

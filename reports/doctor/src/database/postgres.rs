@@ -22,7 +22,7 @@ pub fn read(root: &Root, data: &Path) -> Database {
         Some(file) => include(root, &file, &mut found.settings, 0),
         None => found.unseen.push(Unseen::asked(
             "PostgreSQL's settings",
-            format!("no postgresql.conf that can be read belongs to {}", data.display()),
+            format!("no readable postgresql.conf belongs to {}", data.display()),
         )),
     }
     include(root, &data.join("postgresql.auto.conf"), &mut found.settings, 0);

@@ -25,7 +25,7 @@ pub fn read(root: &Root, data: &Path) -> Database {
         None => found.unseen.push(Unseen::asked(
             "Redis's settings",
             format!(
-                "no configuration that can be read has `dir {}`: CONFIG GET '*' says what is in force",
+                "no readable configuration has `dir {}`: CONFIG GET '*' shows the values in force",
                 data.display()
             ),
         )),

@@ -25,8 +25,9 @@ pub fn read(root: &Root, at: &Path) -> Option<Database> {
     }
     found.unseen.push(Unseen::aside(
         "PRAGMA synchronous",
-        "each connection has its own, no file holds it: ask in the program (PRAGMA synchronous). 2 is FULL; with 1 (NORMAL) in \
-         WAL mode a power cut takes the latest transactions, with 0 (OFF) it may damage the file",
+        "each connection has its own value, and no file holds it: ask in the program (PRAGMA synchronous). 2 \
+         is FULL; with 1 (NORMAL) in WAL mode a power cut loses the latest transactions, with 0 (OFF) it may \
+         damage the file",
     ));
     Some(found)
 }

@@ -55,7 +55,7 @@ fn words(text: &str) -> Vec<String> {
 fn steps(root: &Root, processes: &[(String, String)]) -> Option<(&'static str, String)> {
     let runs = |name: &str| processes.iter().any(|(_, comm)| comm == name);
     if runs("systemd-timesyn") {
-        return Some(("systemd-timesyncd", "whatever is more than 0.4 s away".into()));
+        return Some(("systemd-timesyncd", "any offset of more than 0.4 s".into()));
     }
     let files = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
     let text = files.iter().find_map(|file| root.text(file)).filter(|_| runs("chronyd"))?;
