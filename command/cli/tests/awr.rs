@@ -201,10 +201,10 @@ fn a_database_that_vanishes_while_it_is_recorded_leaves_what_was_recorded() {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("interrupted");
     let said = Said::from(child.wait_with_output().expect("ends"));
     said.fails(1, &["could not be reached at the end", "recorded before is kept"]);
-    assert!(said.out.contains("the database was not there"), "{}", said.out);
+    assert!(said.out.contains("cannot reach the database"), "{}", said.out);
     let report = place.seawall(&["report", "first", "last"]);
     report.succeeds();
-    assert!(report.out.contains("the database was not there"), "{}", report.out);
+    assert!(report.out.contains("cannot reach the database"), "{}", report.out);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn wrong_questions_are_answered_with_what_to_do() {
     place.seawall(&["report", "1", "2"]).fails(1, &["there is no repository", "seawall snap", "--repo"]);
     place
         .seawall(&["snap", "--db", "host=/nowhere user=x"])
-        .fails(1, &["connecting to PostgreSQL", "user=…"]);
+        .fails(1, &["cannot connect to PostgreSQL", "user=…"]);
     place.seawall(&["snap", "--db", "oracle://x"]).fails(2, &["names no database", "mariadb:"]);
     place.seawall(&["snap", "--no-seawall"]).succeeds();
     place.seawall(&["report", "1", "7"]).fails(1, &["no snapshot 7", "there are 1 to 1"]);

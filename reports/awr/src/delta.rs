@@ -63,8 +63,8 @@ impl Deltas {
         }
         for (kind, pairs) in broken {
             deltas.warnings.push(format!(
-                "{kind}: its counters began again (a restart or a reset) between snapshots {}; what was counted \
-                 there before that is missing, so totals and rates are lower bounds",
+                "{kind}: its counters began again (a restart or a reset) between snapshots {}; the counts \
+                 from before that are missing, so totals and rates are lower bounds",
                 pairs.into_iter().collect::<Vec<_>>().join(", ")
             ));
         }
@@ -95,7 +95,7 @@ impl Deltas {
 
     fn warn_of_beginning(&mut self, kind: &str, id: i64) {
         self.warnings
-            .push(format!("{kind}: captured from snapshot {id} on only, so nothing before it counts"));
+            .push(format!("{kind}: captured only from snapshot {id} on, so nothing before it counts"));
     }
 
     fn add(&mut self, later: &Reading, grown: BTreeMap<String, f64>) {

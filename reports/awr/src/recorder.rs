@@ -86,7 +86,7 @@ impl Recorder {
         // The cast shortens the trait object's lifetime, which an Option around it would not do by itself.
         let database = self.database.as_mut().map(|database| &mut **database as &mut dyn Database);
         let (mut snapshot, failed) = take(&self.target, &self.label, database, self.pool.as_deref());
-        snapshot.notes.extend(away.map(|e| format!("the database was not there: {e:#}")));
+        snapshot.notes.extend(away.map(|e| format!("cannot reach the database: {e:#}")));
         if failed.is_some() {
             self.database = None;
         }

@@ -93,7 +93,7 @@ fn a_wait_that_got_longer_is_told_although_its_total_fell() {
 #[test]
 fn what_is_more_than_the_spread_is_said_to_be_but_not_credited_to_the_log() {
     let c = compared("disk-4", "disk-5");
-    says(verdict(&c, What::Throughput, "+5.0 %"), &["More than the 3.4 %", "still one run on each side"]);
+    says(verdict(&c, What::Throughput, "+5.0 %"), &["more than the 3.4 %", "still one run on each side"]);
     says(
         verdict(&c, What::Faster, "log file parallel write"),
         &["7.68 times", "0.10 % of DB time", "come from something else"],
@@ -134,7 +134,7 @@ fn the_good_hit_ratio_is_a_few_percent() {
 #[test]
 fn fewer_cpus_prove_nothing_where_cpus_were_no_limit() {
     let c = compared("cpu-12", "cpu-9");
-    says(verdict(&c, What::Processor, ""), &["2.2 of 12 CPUs", "2.2 of 9", "the control"]);
+    says(verdict(&c, What::Processor, ""), &["2.2 of 12 CPUs", "2.2 of 9", "The control"]);
     verdict(&c, What::EqualWork, "Equal work");
     verdict(&c, What::Throughput, "No difference shown");
 }
@@ -149,7 +149,7 @@ fn differences_stand_in_order_of_their_share_of_db_time() {
 #[test]
 fn without_a_known_spread_a_single_run_is_called_one() {
     let c = compare(case("disk-1"), case("disk-5"), Known::default());
-    says(verdict(&c, What::Throughput, ""), &["One run on each side", "not shown"]);
+    says(verdict(&c, What::Throughput, ""), &["One run on each side", "does not show"]);
 }
 
 #[test]

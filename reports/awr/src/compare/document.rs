@@ -294,7 +294,7 @@ fn limits(c: &Comparison) -> Section {
     }
     if c.first.target.id != c.second.target.id {
         section.words(format!(
-            "The two periods are of different databases: {} and {}.",
+            "The two periods are from different databases: {} and {}.",
             c.first.target.id, c.second.target.id
         ));
     }

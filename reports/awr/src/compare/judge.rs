@@ -92,7 +92,10 @@ fn throughput(c: &Comparison, known: Known) -> Option<Verdict> {
         (Some(spread), _) => (
             Weight::Good,
             figures,
-            format!("More than the {spread:.1} % by which runs of one configuration differ; still one run on each side."),
+            format!(
+                "This is more than the {spread:.1} % by which runs of one configuration differ, but still \
+                 one run on each side."
+            ),
         ),
         (None, Some(([a, b], true))) => (
             Weight::Warn,
@@ -103,14 +106,16 @@ fn throughput(c: &Comparison, known: Known) -> Option<Verdict> {
             Weight::Info,
             figures,
             format!(
-                "The rates of the intervals within the periods do not overlap ({a} and {b} a second). It is one period on each \
-                 side all the same: take turns and repeat before calling it a result."
+                "The rates of the intervals within the periods do not overlap ({a} and {b} a second). It is \
+                 still only one period on each side: take turns and repeat before calling it a result."
             ),
         ),
         (None, None) => (
             Weight::Warn,
             figures,
-            "One run on each side: whether this is more than noise is not shown. Repeat, taking turns (A, B, A, B).".into(),
+            "One run on each side does not show whether this is more than noise. Repeat, taking turns (A, B, \
+             A, B)."
+                .into(),
         ),
     };
     Some(verdict(What::Throughput, weight, title, because))
@@ -150,7 +155,7 @@ fn equal_work(c: &Comparison) -> Option<Verdict> {
         verdict(What::EqualWork, Weight::Good, title, String::new())
     } else {
         let because = format!(
-            "Per transaction: {}. Transactions a second then mean something else on each side.",
+            "Per transaction: {}. Transactions a second then mean different things on the two sides.",
             unequal.join(", ")
         );
         verdict(What::EqualWork, Weight::Warn, "Not the same work per transaction".into(), because)
@@ -168,7 +173,8 @@ fn sessions(c: &Comparison) -> Option<Verdict> {
         Weight::Warn,
         format!("More sessions were active: {a} → {b} on average ({more:+.0} %)"),
         format!(
-            "So the {gain:.1} % more transactions may be those of more sessions. Compare at the same number."
+            "So the {gain:.1} % more transactions may come from more sessions. Compare at the same number of \
+             sessions."
         ),
     ))
 }
@@ -178,7 +184,7 @@ fn bottleneck(c: &Comparison) -> Option<Verdict> {
     let (a, b) = (top(&c.first)?, top(&c.second)?);
     let unsure = |name: &str| c.events.iter().any(|pair| pair.name == name && pair.within_error);
     if a.0 != b.0 && (unsure(&a.0) || unsure(&b.0)) {
-        let title = format!("Whether the limit moved is not shown: {} first, then {}", a.0, b.0);
+        let title = format!("It is not shown whether the limit moved: {} first, then {}", a.0, b.0);
         let because = "The difference is smaller than the error of sampling: capture longer.".into();
         return Some(verdict(What::Bottleneck, Weight::Info, title, because));
     }
@@ -223,7 +229,7 @@ fn explains_background(c: &Comparison, pair: &EventPair) -> String {
     let waits = (pair.name == "log file parallel write").then(|| c.first.event("log file sync")).flatten();
     match waits.and_then(|event| c.first.share(event.time_s)) {
         Some(share) => explains(c, share, " (in log file sync: several sessions may wait for one write)"),
-        None => "How long sessions waited for it is not known, so neither is what this brought.".into(),
+        None => "How long sessions waited for it is not known, so the benefit is not known either.".into(),
     }
 }
 
@@ -254,8 +260,8 @@ fn processor(c: &Comparison) -> Option<Verdict> {
             Weight::Warn,
             "CPUs were not the limit in either period, so having fewer of them proves nothing".into(),
             format!(
-                "The database used {:.1} of {} CPUs, then {:.1} of {}. What is missing is the control: the same storage on \
-                 fewer CPUs.",
+                "The database used {:.1} of {} CPUs, then {:.1} of {}. The control is missing: the same \
+                 storage on fewer CPUs.",
                 a.0, c.first.machine.cpus, b.0, c.second.machine.cpus
             ),
         )

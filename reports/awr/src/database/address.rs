@@ -55,7 +55,7 @@ fn by_path(path: &Path) -> Result<Address, String> {
             Ok(Address::Redis(path.display().to_string()))
         }
         name if name.contains("mysql") || name.contains("maria") => Ok(Address::Mariadb(path.into())),
-        _ => Err(format!("{}: no directory, and not known as a socket: {FORMS}", path.display())),
+        _ => Err(format!("{}: it is neither a directory nor known as a socket: {FORMS}", path.display())),
     }
 }
 

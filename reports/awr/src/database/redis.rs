@@ -35,12 +35,12 @@ impl Redis {
     pub fn connect(place: &str) -> Result<Self> {
         let stream: Box<dyn Stream> = if place.starts_with('/') {
             let stream =
-                UnixStream::connect(place).with_context(|| format!("connecting to Redis at {place}"))?;
+                UnixStream::connect(place).with_context(|| format!("cannot connect to Redis at {place}"))?;
             stream.set_read_timeout(Some(PATIENCE))?;
             Box::new(stream)
         } else {
             let stream =
-                TcpStream::connect(place).with_context(|| format!("connecting to Redis at {place}"))?;
+                TcpStream::connect(place).with_context(|| format!("cannot connect to Redis at {place}"))?;
             stream.set_read_timeout(Some(PATIENCE))?;
             Box::new(stream)
         };
@@ -60,7 +60,8 @@ impl Redis {
         words.iter().for_each(|word| request += &format!("${}\r\n{word}\r\n", word.len()));
         self.stream.get_mut().write_all(request.as_bytes()).context("Redis is gone")?;
         let mut answer = Vec::new();
-        self.read(&mut answer).with_context(|| format!("Redis at {}, asked {}", self.place, words[0]))?;
+        self.read(&mut answer)
+            .with_context(|| format!("cannot read the answer of Redis at {} to {}", self.place, words[0]))?;
         Ok(answer)
     }
 
@@ -74,13 +75,13 @@ impl Redis {
             "+" | ":" => into.push(rest.into()),
             "-" => bail!("{rest}"),
             "$" => {
-                let length: i64 = rest.parse().context("no length")?;
+                let length: i64 = rest.parse().context("the answer has no length")?;
                 if length >= 0 {
                     into.push(self.bulk(length as usize)?);
                 }
             }
             "*" => {
-                for _ in 0..rest.parse::<usize>().context("no length")? {
+                for _ in 0..rest.parse::<usize>().context("the answer has no length")? {
                     self.read(into)?;
                 }
             }
@@ -91,7 +92,7 @@ impl Redis {
 
     fn bulk(&mut self, length: usize) -> Result<String> {
         if length > LONGEST {
-            bail!("an answer of {length} bytes");
+            bail!("the answer is too long: {length} bytes");
         }
         let mut bytes = vec![0; length + 2];
         self.stream.read_exact(&mut bytes)?;
@@ -126,8 +127,8 @@ impl Database for Redis {
         snapshot.add("redis command", true, commands);
         if self.pid.is_none() {
             snapshot.notes.push(
-                "Redis runs elsewhere, or in a container: what its main thread does cannot be sampled, and DB time is that \
-                 of its commands alone, without writing and syncing the append-only file"
+                "Redis runs elsewhere, or in a container: the work of its main thread cannot be sampled, and \
+                 DB time is that of its commands alone, without writing and syncing the append-only file"
                     .into(),
             );
         }

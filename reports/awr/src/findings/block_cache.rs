@@ -44,8 +44,8 @@ pub fn too_small(period: &Period) -> Option<Finding> {
         title: "A larger block cache would spare reads of the disk".into(),
         share,
         because: format!(
-            "It answers {:.0} % of what it is asked for; with {} it would be {:.0} %, so {:.0} % fewer reads of the disk. They \
-             took {} s.",
+            "It answers {:.0} % of its reads; with {} it would answer {:.0} %, so {:.0} % fewer reads would \
+             go to the disk. Reads of the disk took {} s.",
             now.hit_percent(),
             bytes(wanted.size),
             wanted.hit_percent(),
@@ -77,7 +77,7 @@ pub fn too_large(period: &Period) -> Option<Finding> {
         title: "Half of the block cache would do".into(),
         share: None,
         because: format!(
-            "It answers {:.1} % of what it is asked for, with {} it would be {:.1} %. {} of it is in use.",
+            "It answers {:.1} % of its reads; with {} it would answer {:.1} %. {} of it is in use.",
             now.hit_percent(),
             bytes(half.size),
             half.hit_percent(),
@@ -108,7 +108,8 @@ pub fn not_serving(period: &Period) -> Option<Finding> {
             cache.end("files"),
             reasons.unwrap_or("see status")
         );
-        let action = "start what opens them with Seawall too, or keep it away from the database's files";
+        let action = "start the programs that open them with Seawall too, or keep those programs away from \
+                      the database's files";
         ("Files are not served from the block cache".to_owned(), because, action)
     } else {
         return None;

@@ -32,7 +32,7 @@ pub fn what_was_not_captured(period: &Period) -> Option<Finding> {
         share: None,
         because: format!("Not captured: {}.", missing.join("; ")),
         action: if period.target.product == "PostgreSQL" {
-            "what these settings cost is measured by pg_test_timing; on most machines it is little".into()
+            "pg_test_timing measures the cost of these settings; on most machines it is little".into()
         } else {
             String::new()
         },

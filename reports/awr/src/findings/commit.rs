@@ -57,7 +57,8 @@ pub fn checkpoints_for_want_of_log(period: &Period) -> Option<Finding> {
         title: "Checkpoints run because the log's space is used up".into(),
         share: None,
         because: format!(
-            "{} checkpoints were requested, {} came by time; every one makes full-page images and bursts of writes.",
+            "{} checkpoints were requested, {} came by time; each one makes full-page images and bursts of \
+             writes.",
             digits(asked),
             digits(timed)
         ),
@@ -66,7 +67,7 @@ pub fn checkpoints_for_want_of_log(period: &Period) -> Option<Finding> {
             .into(),
         benefit: None,
         sure: Sure::Medium,
-        sure_because: "counted, but who asked for them is not".into(),
+        sure_because: "counted, but not who requested them".into(),
     })
 }
 
@@ -76,16 +77,22 @@ pub fn recovery_too_long(period: &Period) -> Option<Finding> {
     let Timed { seconds, goal } = exposed.time?;
     Some(Finding {
         kind: Kind::Problem,
-        title: format!("A crash would have taken {} to recover, not {}", time(seconds * 1e9), time(goal * 1e9)),
+        title: format!(
+            "A crash would have taken {} to recover, not {}",
+            time(seconds * 1e9),
+            time(goal * 1e9)
+        ),
         share: None,
         because: format!(
-            "{} of redo lay behind the last checkpoint at the worst of the snapshots; this data is replayed as fast as its last \
-             recovery was, or as is assumed until there was one.",
+            "At the worst of the snapshots, {} of redo lay behind the last checkpoint. The estimate takes \
+             the speed of this data's last recovery, or an assumed one until there was a recovery.",
             bytes(exposed.redo)
         ),
-        action: "look whether the server lets `seawall run` ask for checkpoints (it says so on stderr if not: the role may need \
-                 pg_checkpoint), and whether its own settings are those that `seawall tune --recovery` names"
-            .into(),
+        action:
+            "check whether the server lets `seawall run` ask for checkpoints (if not, it says so on stderr: \
+             the role may need pg_checkpoint), and whether its own settings are those that \
+             `seawall tune --recovery` names"
+                .into(),
         benefit: None,
         sure: Sure::Medium,
         sure_because: "the redo is counted, the time is estimated".into(),

@@ -28,22 +28,24 @@ pub fn one_is_slow(period: &Period) -> Option<Finding> {
         title: format!("Commits wait for the keeper {}", slow.address),
         share: waited(period),
         because: format!(
-            "99 of 100 batches were confirmed by it within {}, and by the next faster one within {}. {} of them confirm a commit, \
-             and {} count: none faster is left.",
+            "It confirmed 99 of 100 batches within {}, and the next faster keeper within {}. {} of them \
+             confirm a commit, and {} count: no faster one is left.",
             time(p99(slow)),
             time(p99(before)),
             keepers.acks,
             keepers.counting
         ),
         action: if slow.affirms {
-            "it confirms only what its disk has: a faster disk there, or `--harden noaffirm`, if the others' memory is safe \
-             enough"
+            "it confirms only batches that its disk has: a faster disk there, or `--harden noaffirm`, if the \
+             others' memory is safe enough"
                 .into()
         } else if spare > 0.0 {
-            "look at its host and the way there (`seawall keeper status`); the others that count are slower still".into()
+            "check its host and the network to it (`seawall keeper status`); the others that count are \
+             slower still"
+                .into()
         } else {
-            "look at its host and the way there (`seawall keeper status`); one keeper more than confirm a commit, and nobody \
-             waits for the slowest"
+            "check its host and the network to it (`seawall keeper status`); with one keeper more than \
+             confirm a commit, no commit waits for the slowest"
                 .into()
         },
         benefit: None,
@@ -67,7 +69,7 @@ pub fn round_trip(period: &Period) -> Option<Finding> {
         title: "Commits wait for the round trip to the keepers".into(),
         share: Some(share),
         because: format!(
-            "{} of the {} that a sync waited on average, the log was on its way to the keepers and back.",
+            "For {} of the {} that a sync waited on average, the log was on its way to the keepers and back.",
             time(remote.min(sync)),
             time(sync)
         ),
@@ -76,8 +78,8 @@ pub fn round_trip(period: &Period) -> Option<Finding> {
                   trip"
                 .into(),
             n => format!(
-                "{n} keepers confirm only what their disks have (`--harden affirm`), so their disks are in that time: faster \
-                 ones, or `noaffirm`"
+                "{n} keepers confirm only batches that their disks have (`--harden affirm`), so that time \
+                 includes their disks: faster ones, or `noaffirm`"
             ),
         },
         benefit: None,
@@ -91,7 +93,7 @@ pub fn short_of_copies(period: &Period) -> Option<Finding> {
     let keepers = period.keepers.as_ref()?;
     let lost: Vec<_> = keepers.each.iter().filter(|k| k.reconnects > 0.0 || k.role != "counts").collect();
     let name = |k: &&Keeper| match k.trouble.as_str() {
-        "" => format!("{} was connected to again {} times", k.address, digits(k.reconnects)),
+        "" => format!("the connection to {} was made again {} times", k.address, digits(k.reconnects)),
         trouble => format!("{} {}: {trouble}", k.address, k.role),
     };
     let lost = lost.iter().map(name).collect::<Vec<_>>().join("; ");
@@ -123,8 +125,9 @@ pub fn alone(period: &Period) -> Option<Finding> {
         title: "This host was alone".into(),
         share: None,
         because: format!(
-            "For {} s in all, {} times, it went on without enough keepers. What it acknowledged then was on its own disk and \
-             nowhere else until the keepers had the log again, and each commit waited for that disk",
+            "For {} s in all, {} times, it went on without enough keepers. Everything that it acknowledged \
+             then was on its own disk and nowhere else until the keepers had the log again, and each commit \
+             waited for that disk",
             digits(keepers.alone_s),
             digits(keepers.alone_times)
         ),

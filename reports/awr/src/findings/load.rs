@@ -71,7 +71,7 @@ pub fn concurrency(period: &Period) -> Option<Finding> {
         title: "Sessions wait for each other inside the server".into(),
         share: Some(share),
         because: format!("{} s in {}.", digits(time), names.join(", ")),
-        action: "fewer sessions at a time (a connection pool); look which statements touch the same pages"
+        action: "fewer sessions at a time (a connection pool); see which statements touch the same pages"
             .into(),
         benefit: benefit(period, share),
         sure,
@@ -124,7 +124,8 @@ pub fn idle(period: &Period) -> Option<Finding> {
         title: "The database mostly waited for its clients".into(),
         share: None,
         because: format!(
-            "{} sessions were in a statement on average: little was asked for, so little can be said about limits.",
+            "{} sessions were in a statement on average: the load was small, so this period says little \
+             about limits.",
             digits(active)
         ),
         action: "capture a busy period before deciding anything".into(),

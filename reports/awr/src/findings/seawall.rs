@@ -17,9 +17,10 @@ pub fn log_full(period: &Period) -> Option<Finding> {
         title: "Seawall's log was full".into(),
         share: period.share(full.time_s),
         because: format!("{} writes waited for space or went around the log.{longest}", digits(full.count)),
-        action: "a larger pool carries longer bursts; if it happens all the time, the disk cannot take what is written, and no \
-                 log helps"
-            .into(),
+        action:
+            "a larger pool carries longer bursts; if it happens all the time, the disk cannot keep up with \
+             the writes, and no log helps"
+                .into(),
         benefit: None,
         sure: Sure::High,
         sure_because: "counted".into(),

@@ -12,16 +12,19 @@ pub type Files = Totals<2>;
 const BY_FILE: [(&str, &str); 2] = [
     (
         "seawall_cache_directory_hits_total",
-        "Blocks read from the block cache, by directory: about, of one read in 64.",
+        "Blocks read from the block cache, by directory: an estimate from one read in 64.",
     ),
-    ("seawall_cache_directory_misses_total", "Reads that it left to the disk, by directory: about."),
+    (
+        "seawall_cache_directory_misses_total",
+        "Reads that the block cache left to the disk, by directory: an estimate.",
+    ),
 ];
 
 /// All of them; where none is wanted, nothing.
 pub fn export(out: &mut Exposition, status: &Status, files: &mut Files) {
     let is_on = status.cache.as_ref().is_some_and(|cache| cache.off.is_none());
     if status.cache.is_some() || status.without_cache.is_some() {
-        let help = "1 if the block cache serves.";
+        let help = "1 if the block cache serves reads.";
         let medium = status.cache.as_ref().map(|cache| ("medium", cache.medium_name.as_str()));
         out.value("seawall_cache_on", Kind::Gauge, help, medium.as_slice(), f64::from(u8::from(is_on)));
     }
@@ -30,8 +33,8 @@ pub fn export(out: &mut Exposition, status: &Status, files: &mut Files) {
     counters(out, cache);
     for size in &cache.advisory {
         let times = format!("{}", f64::from(size.percent) / 100.0);
-        let help =
-            "Reads a block cache of so many times the size would have answered, since the daemon started.";
+        let help = "Reads that a block cache of this multiple of the size would have answered, since the \
+                    daemon started.";
         let labels = [("times", times.as_str())];
         out.value("seawall_cache_advised_hit_ratio", Kind::Gauge, help, &labels, size.hit_percent / 100.0);
     }
@@ -43,11 +46,11 @@ fn gauges(out: &mut Exposition, c: &CacheStatus) {
     let used = c.blocks_used * u64::from(c.block_bytes);
     let gauges = [
         ("seawall_cache_size_bytes", "Bytes of the block cache.", c.size),
-        ("seawall_cache_used_bytes", "Bytes of blocks that are in it.", used),
-        ("seawall_cache_files", "Files that are read through it.", u64::from(c.files)),
+        ("seawall_cache_used_bytes", "Bytes of blocks that are in the block cache.", used),
+        ("seawall_cache_files", "Files that are read through the block cache.", u64::from(c.files)),
         (
             "seawall_cache_files_not_served",
-            "Of these, files that are not served now.",
+            "Files in the block cache that are not served now.",
             u64::from(c.files_not_served),
         ),
     ];
@@ -57,9 +60,13 @@ fn gauges(out: &mut Exposition, c: &CacheStatus) {
 fn counters(out: &mut Exposition, c: &CacheStatus) {
     let counters = [
         ("seawall_cache_hits_total", "Blocks that were read from the block cache.", c.hits),
-        ("seawall_cache_misses_total", "Reads that it left to the disk.", c.misses),
-        ("seawall_cache_admitted_blocks_total", "Blocks that were written to it.", c.admitted),
-        ("seawall_cache_checksum_failures_total", "Blocks of it that were damaged, and dropped.", c.failures),
+        ("seawall_cache_misses_total", "Reads that the block cache left to the disk.", c.misses),
+        ("seawall_cache_admitted_blocks_total", "Blocks that were written to the block cache.", c.admitted),
+        (
+            "seawall_cache_checksum_failures_total",
+            "Blocks of the block cache that were damaged, and dropped.",
+            c.failures,
+        ),
     ];
     counters.iter().for_each(|(name, help, n)| out.value(name, Kind::Counter, help, &[], *n as f64));
 }

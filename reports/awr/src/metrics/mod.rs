@@ -49,10 +49,10 @@ pub struct Exporter {
 
 const FILE_COUNTERS: [(&str, &str); 5] = [
     ("seawall_writes_total", "Writes that went through the log."),
-    ("seawall_written_bytes_total", "Bytes of them."),
+    ("seawall_written_bytes_total", "Bytes of the writes that went through the log."),
     ("seawall_syncs_absorbed_total", "Syncs that had nothing left to do."),
     ("seawall_syncs_real_total", "Syncs that waited for the disk."),
-    ("seawall_writes_around_log_total", "Writes that passed by the log."),
+    ("seawall_writes_around_log_total", "Writes that bypassed the log."),
 ];
 
 impl Exporter {
@@ -118,15 +118,27 @@ impl Exporter {
         );
         let gauges = [
             ("seawall_log_segments", "Segments of the log.", f64::from(s.segments)),
-            ("seawall_log_segments_used", "Segments in use.", f64::from(s.segments - s.segments_free)),
+            (
+                "seawall_log_segments_used",
+                "Segments of the log in use.",
+                f64::from(s.segments - s.segments_free),
+            ),
             (
                 "seawall_log_backlog_bytes",
-                "Bytes that are not known to be in their files.",
+                "Bytes in the log that are not known to be in their files.",
                 s.backlog_bytes as f64,
             ),
-            ("seawall_log_backlog_files", "Files with such bytes.", f64::from(s.backlog_files)),
-            ("seawall_clients", "Processes that are attached.", s.clients.len() as f64),
-            ("seawall_clients_refused", "Processes of another version.", f64::from(s.refused)),
+            (
+                "seawall_log_backlog_files",
+                "Files with bytes in the log that they are not known to have.",
+                f64::from(s.backlog_files),
+            ),
+            ("seawall_clients", "Processes that are attached to the log.", s.clients.len() as f64),
+            (
+                "seawall_clients_refused",
+                "Processes of another version, which were refused.",
+                f64::from(s.refused),
+            ),
             (
                 "seawall_files_untracked",
                 "Managed files outside the log.",
@@ -169,8 +181,12 @@ impl Exporter {
 fn device(out: &mut Exposition, journal: &JournalStatus) {
     let counters = [
         ("seawall_device_writes_total", "Writes to the log's device.", journal.device_writes),
-        ("seawall_device_bytes_total", "Bytes of them.", journal.device_bytes),
-        ("seawall_device_data_bytes_total", "Bytes of the log in them.", journal.data_bytes),
+        ("seawall_device_bytes_total", "Bytes of the writes to the log's device.", journal.device_bytes),
+        (
+            "seawall_device_data_bytes_total",
+            "Bytes of the log in the writes to its device.",
+            journal.data_bytes,
+        ),
         ("seawall_device_syncs_total", "Syncs that waited for the log's device.", journal.waits),
     ];
     counters.iter().for_each(|(name, help, n)| out.value(name, Kind::Counter, help, &[], *n as f64));
@@ -199,7 +215,11 @@ fn spill(out: &mut Exposition, area: &SpillStatus) {
     let failed = f64::from(u8::from(area.trouble.is_some()));
     let gauges = [
         ("seawall_spill_size_bytes", "Bytes of the spill area.", area.size as f64),
-        ("seawall_spill_used_bytes", "Bytes of it that hold what the files may lack.", area.used as f64),
+        (
+            "seawall_spill_used_bytes",
+            "Bytes of the spill area whose records the files may lack.",
+            area.used as f64,
+        ),
         ("seawall_spill_failed", "1 if nothing is copied to the spill area any more.", failed),
     ];
     gauges.iter().for_each(|(name, help, value)| out.value(name, Kind::Gauge, help, &[], *value));

@@ -38,7 +38,8 @@ pub fn elapsed(snapshots: &[Snapshot]) -> Result<(f64, Vec<String>), PeriodError
         }
         if same_boot && (wall - passed).abs() > JUMP_S {
             jumps.push(format!(
-                "the wall clock jumped by {:+.0} s between the snapshots {} and {}; durations are of a clock that did not",
+                "the wall clock jumped by {:+.0} s between the snapshots {} and {}; durations are of a clock \
+                 that did not jump",
                 wall - passed,
                 a.id,
                 b.id

@@ -86,7 +86,7 @@ impl Period {
         let covered = samples.ticks.len() as f64 / self.elapsed_s;
         if !samples.ticks.is_empty() && covered < 0.8 {
             self.warnings.push(format!(
-                "activity was sampled {} times in {:.0} s: what was going on in between is not in the shares",
+                "activity was sampled {} times in {:.0} s: the activity in between is not in the shares",
                 samples.ticks.len(),
                 self.elapsed_s
             ));

@@ -30,9 +30,10 @@ fn log_size(section: &mut Section, period: &Period) {
     let (Some(size), false) = (size, part.fill.is_empty()) else { return };
     let full = part.waits.iter().find(|w| w.name == "log full").map_or(0.0, |w| w.count);
     section.words(format!(
-        "Seawall's log: {} rounds of destaging; at the fullest it was {} % full when one began, and the log was full for {} \
-         writes. A smaller log begins to destage sooner, so its figure is an upper bound; what a log that was full would \
-         have needed is not known, so there the figure of a larger one is a lower bound.",
+        "Seawall's log: {} rounds of destaging; at the fullest it was {} % full when one began, and the log \
+         was full for {} writes. A smaller log begins to destage sooner, so its figure is an upper bound; \
+         how much a full log would have needed is not known, so there the figure of a larger one is a lower \
+         bound.",
         digits(rounds(part)),
         highest(part),
         digits(full)

@@ -18,8 +18,8 @@ pub fn part(period: &Period) -> Section {
         section.blocks.push(Block::Note(Note { weight: Weight::Warn, title, lines }));
     }
     section.words(
-        "All reads are counted; by file it is one in 64, so a figure below some thousands says little, and a file counts \
-         from when it was entered.",
+        "All reads are counted, by file one in 64, so a figure below some thousands says little; a file \
+         counts from when it was entered.",
     );
     section.blocks.push(Block::Facts(facts(period, cache)));
     let head = ["<File", "<Class", "Answered %", "Hits, about", "Reads of the disk, about", "<Not served"];
@@ -105,9 +105,9 @@ pub fn advisory(section: &mut Section, period: &Period) {
     let Some(cache) = period.block_cache.as_ref().filter(|cache| !cache.sizes.is_empty()) else { return };
     let sampled = cache.sizes.iter().map(|size| size.reads).fold(0.0, f64::max);
     section.words(format!(
-        "Block cache: of one block in 64 all reads that it was asked for ({} in this period) went through small caches \
-         that stand for these sizes and choose as it does. What a smaller one is said to lose the page cache may have; \
-         below some thousands of reads this says little.",
+        "Block cache: all reads of one block in 64 ({} in this period) went through small caches that stand \
+         for these sizes and choose as it does. The page cache may have blocks that a smaller cache would \
+         lose; below some thousands of reads this says little.",
         digits(sampled)
     ));
     let head = ["<Size of the block cache", "", "Reads answered %", "Reads of the disk, to now's"];

@@ -47,8 +47,9 @@ pub fn events(period: &Period) -> Section {
               samples once a second."
             .to_owned(),
         n if period.db_time_is_sampled => format!(
-            "Sessions seen in {n} samples of activity, which DB time is made of, too: the database does not count it. ± is \
-             the sampling error (95 %); the database's own names stand in the last column."
+            "Sessions seen in {n} samples of activity. DB time is made of them too, because the database \
+             does not count it. ± is the sampling error (95 %); the database's own names stand in the last \
+             column."
         ),
         n => format!(
             "Shares of {n} samples of activity, of the DB time that the database counted. ± is the sampling error \

@@ -59,7 +59,7 @@ pub fn facts(period: &Period) -> Vec<(String, String)> {
         "Seawall",
         match &period.seawall {
             Some(part) => format!("yes: {} ({})", part.medium, part.because),
-            None => "not under this database, or not asked".into(),
+            None => "not under this database, or not queried".into(),
         },
     );
     let machine = &period.machine;

@@ -50,15 +50,14 @@ pub fn size(words: &str) -> Option<String> {
         _ => return None,
     };
     let number: f64 = number.parse().ok()?;
-    Some(if number > 0.0 { bytes(number * unit) } else { "no limit, or chosen by itself".into() })
+    Some(if number > 0.0 { bytes(number * unit) } else { "no limit, or chosen by the server".into() })
 }
 
 /// What took how long.
 pub fn time_model(period: &Period) -> Section {
     let mut section = Section::new("Time Model Statistics");
     if period.time_model.len() > 1 {
-        section
-            .words("As the database's own clocks have it. Rows are parts of each other: they do not add up.");
+        section.words("By the database's own clocks. Rows are parts of each other: they do not add up.");
     }
     let mut table = Table::new("", &["<Statistic", "Time (s)", "% of DB time"]);
     for (name, seconds) in &period.time_model {
@@ -211,7 +210,7 @@ mod tests {
         assert_eq!(size("16384 8kB").as_deref(), Some("128 MiB"));
         assert_eq!(size("4096 kB").as_deref(), Some("4 MiB"));
         assert_eq!(size("134217728").as_deref(), Some("128 MiB"));
-        assert_eq!(size("-1 8kB").as_deref(), Some("no limit, or chosen by itself"));
+        assert_eq!(size("-1 8kB").as_deref(), Some("no limit, or chosen by the server"));
         assert_eq!(size("7 ms"), None);
     }
 }

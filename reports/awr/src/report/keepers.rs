@@ -14,9 +14,10 @@ pub fn part(period: &Period) -> Section {
         section.blocks.push(Block::Note(Note { weight: Weight::Bad, title, lines }));
     }
     section.words(
-        "A batch goes to all keepers at once, and is acknowledged when enough of them have confirmed it. Round trips are from \
-         the sending of a batch to its confirmation, of each keeper, with its own work in between; answers that came while \
-         nobody listened, since enough others had answered, are not among them.",
+        "A batch goes to all keepers at once, and is acknowledged when enough of them have confirmed it. A \
+         round trip is one keeper's, from the sending of a batch to its confirmation, with the keeper's own \
+         work in between. Answers that came after enough others had answered, when the sender no longer \
+         listened, are not counted.",
     );
     section.blocks.push(Block::Facts(facts(keepers)));
     let head = [

@@ -59,7 +59,7 @@ pub(crate) fn findings(found: &[Finding]) -> Section {
                    holds if the waits it names vanish and nothing else gets slower.",
     );
     if found.is_empty() {
-        section.words("Nothing was found; what was captured says little about this database's waits.");
+        section.words("Nothing was found; the captured data says little about this database's waits.");
     }
     section.blocks.extend(found.iter().map(|finding| Block::Note(finding.note())));
     section

@@ -12,18 +12,19 @@ use rusqlite::ErrorCode;
 pub enum RepositoryError {
     #[error("there is no repository {0}: `seawall snap` makes one; --repo names another")]
     Missing(PathBuf),
-    #[error("making {0} for the repository: {1}; --repo names another place")]
+    #[error("cannot make {0} for the repository: {1}; --repo names another place")]
     Directory(PathBuf, io::Error),
-    #[error("{0} is no repository of snapshots; --repo names another file")]
+    #[error("{0} is not a repository of snapshots; --repo names another file")]
     Foreign(PathBuf),
     #[error(
-        "the repository {path} has version {found}, this program reads {wanted}: export it with the seawall that \
-         wrote it (`seawall snaps export`), import that into a new one, or name another with --repo"
+        "the repository {path} has version {found}, and this program reads {wanted}: export it with the \
+         seawall that wrote it (`seawall snaps export`), import that into a new one, or name another with \
+         --repo"
     )]
     Version { path: PathBuf, found: i64, wanted: i64 },
     #[error(
-        "the repository {0} is damaged ({1}): move it away and start a new one, or bring back a copy; what is \
-         readable can be had with `sqlite3 {0} .recover`"
+        "the repository {0} is damaged ({1}): move it away and start a new one, or bring back a copy; \
+         `sqlite3 {0} .recover` saves what is readable"
     )]
     Damaged(PathBuf, String),
     #[error("no space for the repository {0}: `seawall snaps prune` drops old snapshots")]

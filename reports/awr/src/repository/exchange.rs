@@ -73,8 +73,8 @@ impl Repository {
             for (i, line) in from.lines().enumerate() {
                 let wrong = |why: String| Raw::Ours(RepositoryError::Import { line: i + 1, why });
                 let line = line.map_err(|e| wrong(e.to_string()))?;
-                let line: Line =
-                    serde_json::from_str(&line).map_err(|e| wrong(format!("no line of an export: {e}")))?;
+                let line: Line = serde_json::from_str(&line)
+                    .map_err(|e| wrong(format!("this is not a line of an export: {e}")))?;
                 match line {
                     Line::Header { format, version } if format != FORMAT || version != schema::VERSION => {
                         let wanted = schema::VERSION;

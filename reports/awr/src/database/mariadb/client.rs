@@ -40,7 +40,7 @@ impl Client {
         client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = client
             .spawn()
-            .context("starting `mariadb`, the client that asks the server: is it installed?")?;
+            .context("cannot start `mariadb`, the client that asks the server: is it installed?")?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(to), Some(answers), Some(errors)) = pipes else { bail!("the client has no pipes") };
         Ok(Self { child, to, answers, errors, socket: socket.into(), asked: 0 })
@@ -97,7 +97,7 @@ impl Client {
         if ready.is_none() {
             let _ = self.child.kill();
         }
-        ready.with_context(|| format!("no answer for {} s", PATIENCE.as_secs()))
+        ready.with_context(|| format!("no answer within {} s", PATIENCE.as_secs()))
     }
 
     fn wait_for(&self, time: Duration) -> Result<Option<(bool, bool)>> {
@@ -139,7 +139,7 @@ fn append(from: &mut impl Read, text: &mut Vec<u8>) -> Result<usize> {
     let n = from.read(&mut part)?;
     text.extend(&part[..n]);
     if text.len() > LONGEST {
-        bail!("an answer of more than {LONGEST} bytes");
+        bail!("the answer has more than {LONGEST} bytes");
     }
     Ok(n)
 }

@@ -103,7 +103,7 @@ impl Database for Mariadb {
     fn target(&mut self) -> Result<Target> {
         let rows = self.client.rows("SELECT VERSION(), @@hostname, @@port, @@datadir")?;
         let [version, host, port, data] = rows.first().map(Vec::as_slice).unwrap_or_default() else {
-            anyhow::bail!("MariaDB does not say who it is");
+            anyhow::bail!("MariaDB does not say which server it is");
         };
         Ok(Target {
             product: "MariaDB".into(),

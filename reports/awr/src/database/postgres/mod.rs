@@ -52,7 +52,10 @@ impl Postgres {
         let user = config.get_user().unwrap_or_default().to_owned();
         let client = config.application_name(NAME).connect_timeout(PATIENCE).connect(NoTls);
         let client = client.map_err(|e| plain(&e)).with_context(|| {
-            format!("connecting to PostgreSQL as {user:?} (another user: user=… in --db; a role with pg_monitor is enough)")
+            format!(
+                "cannot connect to PostgreSQL as {user:?} (another user: user=… in --db; a role with \
+                 pg_monitor is enough)"
+            )
         })?;
         let mut this = Self { client, pid: 0, local: false, version: 0 };
         this.query(&format!("SET statement_timeout = '{}s'", PATIENCE.as_secs()))?;
@@ -83,7 +86,7 @@ impl Postgres {
     fn word(&mut self, sql: &str) -> Result<String> {
         let rows = self.query(sql)?;
         let word = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
-        word.with_context(|| format!("PostgreSQL answered nothing to {sql:?}"))
+        word.with_context(|| format!("PostgreSQL gave no answer to {sql:?}"))
     }
 
     /// Whether the connection is still there; an error of one query need not end it.

@@ -40,7 +40,7 @@ pub const RELATIONS: View = View {
     versions: ANY,
     limit: Some(TABLES),
     needs: None,
-    without: "Files in the block cache have no tables' names.",
+    without: "Files in the block cache have no names of tables.",
 };
 
 /// All that are always read.
@@ -149,7 +149,7 @@ pub const VIEWS: [View; 11] = [
         versions: ANY,
         limit: None,
         needs: None,
-        without: "What a crash would cost is missing.",
+        without: "The cost of a crash is missing.",
     },
     View {
         kind: "settings",
