@@ -20,12 +20,12 @@ fn said(output: &Output) -> String {
 #[test]
 fn what_is_asked_for_wrongly_is_refused_and_says_what_to_do() {
     for (arguments, wanted) in [
-        (&["provision", "sdq"][..], "is none of region0"),
+        (&["provision", "sdq"][..], "is not region0"),
         (&["provision", "region99"], "there is no region99"),
-        (&["provision", "/dev/null", "--pool"], "is a partition, or no disk"),
+        (&["provision", "/dev/null", "--pool"], "is a partition, or not a disk"),
         (&["provision", "undo", "nothing", "--yes"], "nothing called nothing was set up"),
         (&["provision", "region0", "--mount", "relative"], "begins with /"),
-        (&["layout", "plan", "x", "/dev/null", "--mount", "/x"], "is no whole disk"),
+        (&["layout", "plan", "x", "/dev/null", "--mount", "/x"], "is not a whole disk"),
         (&["layout", "status", "nothing"], "nothing called nothing was set up"),
         (&["tier", "where", "/nowhere"], "/nowhere"),
         (&["tier", "hot", "4194303"], "there is no process 4194303"),

@@ -24,8 +24,9 @@ pub const HEAD_MIB: u64 = 4;
 pub fn name(host: &dyn Host, device: &Path) -> Result<String, Error> {
     let real = host.root().resolve(device).map_err(Error::file(device))?;
     let name = real.strip_prefix("/dev").ok().and_then(Path::to_str).filter(|name| !name.contains('/'));
-    name.map(str::to_owned)
-        .ok_or_else(|| Error::refused(format!("{} is no device: it is {}", device.display(), real.display())))
+    name.map(str::to_owned).ok_or_else(|| {
+        Error::refused(format!("{} is not a device: it is {}", device.display(), real.display()))
+    })
 }
 
 /// Nobody uses it: no mount, no swap, no device made of it or of a partition of it, no program that has claimed it.
@@ -43,7 +44,7 @@ pub fn is_unused(host: &dyn Host, device: &Path) -> Result<(), Error> {
             return Err(refused(format!("{dev} is mounted on {}", mount.point.display())));
         }
         if swaps.lines().any(|line| line.split_whitespace().next() == Some(&dev)) {
-            return Err(refused(format!("{dev} is swapped to")));
+            return Err(refused(format!("{dev} is used for swap")));
         }
         let below = if part == name { String::new() } else { format!("/{part}") };
         if let Some(holder) =
@@ -55,7 +56,7 @@ pub fn is_unused(host: &dyn Host, device: &Path) -> Result<(), Error> {
     match claimed(&host.root().host_path(device)) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::ResourceBusy => {
-            Err(refused("somebody has claimed it (lsof, fuser)".into()))
+            Err(refused("a program or the kernel has claimed it (lsof, fuser)".into()))
         }
         Err(e) => Err(Error::file(device)(e)),
     }

@@ -50,7 +50,7 @@ impl Host for This {
     }
 
     fn run(&self, words: &[String], input: &str) -> Result<String, String> {
-        let (name, arguments) = words.split_first().ok_or("no program")?;
+        let (name, arguments) = words.split_first().ok_or("no program is named")?;
         let program = program(name).ok_or_else(|| format!("{name} is not installed"))?;
         // It may be asked for as another user's, too.
         let ours = |word: &String| if word == US { this_program() } else { word.into() };
@@ -72,7 +72,7 @@ impl Host for This {
         let said = [text(&output.stderr), text(&output.stdout)].into_iter().find(|said| !said.is_empty());
         // Some print all they know about their options behind it.
         let said = said.map_or_else(
-            || "it said nothing".into(),
+            || "it printed no message".into(),
             |said| said.lines().take(3).collect::<Vec<_>>().join("; "),
         );
         Err(format!("{said} ({})", output.status))

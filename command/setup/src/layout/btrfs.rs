@@ -15,8 +15,9 @@ pub fn steps(plan: &mut Plan, wish: &Wish, set: &Set) -> Result<(), Error> {
         ));
     }
     plan.about.push(
-        "btrfs copies on write: a database's pages are scattered in time, and each fsync costs more than on md. It checks what it \
-         reads, and takes and gives disks of any size while it runs"
+        "btrfs copies on write: over time a database's pages are scattered, and each fsync costs more than \
+         on md. It checks the data that it reads, and disks of any size can be added and removed while it \
+         runs"
             .into(),
     );
     plan.needs.push(Check::program("mkfs.btrfs", "btrfs-progs"));
@@ -49,7 +50,7 @@ pub fn enough(disks: Vec<Member>, copies: usize) -> Result<Vec<Member>, Error> {
         return Ok(disks);
     }
     Err(Error::refused(format!(
-        "{} disks are too few for {copies} copies: it takes {}",
+        "{} disks are too few for {copies} copies: at least {} are needed",
         disks.len(),
         copies.max(2)
     )))

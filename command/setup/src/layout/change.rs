@@ -114,7 +114,7 @@ fn rewrite(plan: &mut Plan, set: &Set, by: By) {
 /// The set that is meant: the data's, unless the redo log's own is named.
 fn chosen(notes: &Notes, redo: bool) -> Result<(usize, &Set), Error> {
     let found = notes.sets.iter().enumerate().find(|(_, set)| set.redo == redo);
-    found.ok_or_else(|| Error::refused("this layout has no disks for the redo log alone"))
+    found.ok_or_else(|| Error::refused("this layout has no disks of its own for the redo log"))
 }
 
 /// Old and new ones. What an earlier change that failed has left in the record is there once.
@@ -153,7 +153,7 @@ pub fn add(
             let point = set.mount.to_string_lossy();
             let words = ["btrfs", "device", "add"].into_iter().map(str::to_owned).chain(paths(&new));
             let added = Act::run(words.chain([point.into_owned()]));
-            change.plan.steps.push(Step::new("the file system has them too", added));
+            change.plan.steps.push(Step::new("the file system gets them too", added));
             change.plan.next.push(format!("seawall layout rebalance {} --power {}", recorded.name, power.0));
         }
         By::Md => grow(host, &mut change, &notes, set, &new, power)?,
@@ -173,7 +173,8 @@ fn grow(
     let copies = notes.copies;
     if copies == 1 {
         return Err(Error::refused(
-            "md adds disks to what has copies: with one copy use --by btrfs, or a new layout",
+            "md can add disks only to a layout with several copies: with one copy use --by btrfs, or a new \
+             layout",
         ));
     }
     let apart = new.iter().enumerate().all(|(n, one)| new[..n].iter().all(|other| other.group != one.group));
@@ -186,17 +187,20 @@ fn grow(
     let array = md::read(host, &name);
     if array.degraded > 0 || array.action != "idle" {
         return Err(Error::refused(format!(
-            "{shown} is not whole, or at work: {} (seawall layout status)",
+            "{shown} is incomplete or busy: {} (seawall layout status)",
             array.action
         )));
     }
     change.plan.steps.push(power.of_md(&name));
     change.plan.steps.push(Step::new(
-        "the array has them as spares",
+        "the array gets them as spares",
         Act::run(["mdadm", &shown, "--add"].map(str::to_owned).into_iter().chain(paths(new))),
     ));
     let count = format!("--raid-devices={}", array.places.len() + new.len());
-    change.plan.steps.push(Step::new("and spreads over them", Act::run(["mdadm", "--grow", &shown, &count])));
+    change
+        .plan
+        .steps
+        .push(Step::new("the array spreads over them", Act::run(["mdadm", "--grow", &shown, &count])));
     let larger = match set.file_system {
         FileSystem::Xfs => format!("xfs_growfs {}", set.mount.display()),
         FileSystem::Ext4 => format!("resize2fs {shown}"),
@@ -215,15 +219,15 @@ pub fn drop(host: &dyn Host, recorded: &Plan, device: &Path, redo: bool) -> Resu
     let (at, set) = chosen(&notes, redo)?;
     if notes.by == By::Md {
         return Err(Error::refused(
-            "a layout by md has a file system that cannot become smaller while it is mounted: replace the disk (seawall layout \
-             replace), or use --by btrfs for disks that come and go",
+            "the file system of a layout by md cannot become smaller while it is mounted: replace the disk \
+             (seawall layout replace), or use --by btrfs for disks that come and go",
         ));
     }
     let identity = disk::identity(host, &disk::name(host, device)?);
     let left: Vec<Member> =
         set.members.iter().filter(|member| member.identity != identity).cloned().collect();
     if left.len() == set.members.len() {
-        return Err(Error::refused(format!("{} is none of its disks", device.display())));
+        return Err(Error::refused(format!("{} is not one of its disks", device.display())));
     }
     if left.len() < notes.copies.max(2) {
         return Err(Error::refused(format!("{} disks are too few for {} copies", left.len(), notes.copies)));
@@ -232,7 +236,7 @@ pub fn drop(host: &dyn Host, recorded: &Plan, device: &Path, redo: bool) -> Resu
     let (gone, point) = (device.to_string_lossy(), set.mount.to_string_lossy());
     let removed = Act::run(["btrfs", "device", "remove", &gone, &point]);
     let free = Act::All(vec![removed, guard::marked("--setrw", device)]);
-    change.plan.steps.push(Step::new("what is on it goes to the others, and the disk is free", free));
+    change.plan.steps.push(Step::new("its data goes to the other disks, and the disk is free", free));
     Ok(change)
 }
 
@@ -259,7 +263,7 @@ pub fn replace(
         .enumerate()
         .find_map(|(at, set)| Some((at, set, set.members.iter().position(is_old)?)));
     let (at, set, place) =
-        found.ok_or_else(|| Error::refused(format!("{} is none of its disks", old.display())))?;
+        found.ok_or_else(|| Error::refused(format!("{} is not one of its disks", old.display())))?;
     let mut member = groups::grouped(host, machine, std::slice::from_ref(&new))?.remove(0);
     let partners = partners(host, &notes, set, &set.members[place])?;
     let is_taken = |group: &str| partners.iter().find(|partner| partner.group == group);
@@ -269,7 +273,7 @@ pub fn replace(
     }
     if let Some(partner) = is_taken(&member.group) {
         return Err(Error::refused(format!(
-            "the new disk is of group {}, and so is {}, which holds the other copy: both would fail together",
+            "the new disk is in group {}, and so is {}, which holds the other copy: both would fail together",
             member.group,
             partner.device.display()
         )));
@@ -331,9 +335,9 @@ fn by_md(
     let steps = &mut change.plan.steps;
     steps.push(power.of_md(&name));
     if is_well {
-        steps.push(Step::new("the array has the new disk", Act::run(["mdadm", &shown, "--add", &into])));
+        steps.push(Step::new("the array gets the new disk", Act::run(["mdadm", &shown, "--add", &into])));
         let replaced = Act::run(["mdadm", &shown, "--replace", &out, "--with", &into]);
-        steps.push(Step::new("the old one is copied to it, and stays in use until that is done", replaced));
+        steps.push(Step::new("the old disk is copied to it, and stays in use until that is done", replaced));
         change
             .plan
             .next
@@ -345,9 +349,9 @@ fn by_md(
         Act::run(["mdadm", &shown, "--remove", "failed"]),
         Act::run(["mdadm", &shown, "--remove", "detached"]),
     ]);
-    steps.push(Step::new("the lost one is forgotten", gone));
+    steps.push(Step::new("the array forgets the lost disk", gone));
     steps.push(Step::new(
-        "the new one gets what the others have",
+        "the new disk gets the data of the others",
         Act::run(["mdadm", &shown, "--add", &into]),
     ));
     Ok(())
@@ -363,7 +367,7 @@ fn by_btrfs(host: &dyn Host, change: &mut Change, set: &Set, old: &Path, new: &M
     // A missing disk is named by its number.
     let which = gone().unwrap_or_else(|| old.display().to_string());
     let started = Act::run(["btrfs", "replace", "start", &which, &new.device.to_string_lossy(), &point]);
-    change.plan.steps.push(Step::new("the new disk gets what the old one has, or had", started));
+    change.plan.steps.push(Step::new("the new disk gets the data of the old one", started));
     if host.root().has(old) {
         change.plan.next.push(format!("blockdev --setrw {}        # once it is done", old.display()));
     }

@@ -18,8 +18,8 @@ pub fn of(results: &Path, apart: bool) -> String {
             results.display()
         ),
         None => format!(
-            "redo and data: {chosen}. Nobody has measured here which is better: seawall-lab run layout, with --apart DIR on the other \
-             disk"
+            "redo and data: {chosen}. It has not been measured here which is better: use seawall-lab run \
+             layout, with --apart DIR on the other disk"
         ),
     }
 }
@@ -70,6 +70,6 @@ mod tests {
             line.contains("apart has 1.90 × the transactions of together (1.90–1.90, 1 rounds"),
             "{line}"
         );
-        assert!(super::of("/nowhere".as_ref(), false).contains("Nobody has measured"));
+        assert!(super::of("/nowhere".as_ref(), false).contains("has not been measured"));
     }
 }

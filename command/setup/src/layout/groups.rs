@@ -21,13 +21,16 @@ pub fn grouped(
 ) -> Result<Vec<Member>, Error> {
     let said = disks.iter().filter(|(_, group)| group.is_some()).count();
     if said != 0 && said != disks.len() {
-        return Err(Error::refused("groups are said for some of the disks: say them for all, or for none"));
+        return Err(Error::refused(
+            "groups are named for some of the disks only: name them for all, or for none",
+        ));
     }
     let mut found: Vec<Member> = Vec::new();
     for (device, group) in disks {
         let name = disk::name(host, device)?;
         let known = machine.disk(&name).filter(|disk| disk.name == name);
-        let known = known.ok_or_else(|| Error::refused(format!("{} is no whole disk", device.display())))?;
+        let known =
+            known.ok_or_else(|| Error::refused(format!("{} is not a whole disk", device.display())))?;
         // Without a controller the disk fails alone, as far as anybody knows.
         let own = || known.controller.clone().unwrap_or_else(|| name.clone());
         let identity = disk::identity(host, &name);
@@ -49,7 +52,8 @@ pub fn ordered(disks: Vec<Member>, copies: usize) -> Result<Vec<Member>, Error> 
     let count = disks.len();
     if count < copies.max(2) || !count.is_multiple_of(copies) {
         return Err(Error::refused(format!(
-            "{count} disks for {copies} copies: it takes a multiple of {copies}, and at least {}",
+            "{count} disks do not fit {copies} copies: their number must be a multiple of {copies}, and at \
+             least {}",
             copies.max(2)
         )));
     }
@@ -75,8 +79,8 @@ fn unequal(copies: usize, groups: &BTreeMap<String, Vec<Member>>) -> Error {
     let left: Vec<String> =
         groups.iter().map(|(name, left)| format!("{name} has {} too many", left.len())).collect();
     Error::refused(format!(
-        "no group may hold two of {copies} copies, and {}: use as many disks of each group. Groups are controllers unless \
-         GROUP=PATH says more",
+        "no group may hold two of {copies} copies, and {}: use equally many disks of each group. Groups are \
+         controllers unless GROUP=PATH says more",
         left.join(", ")
     ))
 }

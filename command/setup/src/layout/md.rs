@@ -23,7 +23,7 @@ pub fn steps(host: &dyn Host, plan: &mut Plan, wish: &Wish, set: &Set) -> String
     let shown = device.to_string_lossy().into_owned();
     let title = format!("{shown}: {} disks as one", set.members.len());
     plan.steps.push(made(set, By::Md, title, created(wish, set, &shown)));
-    plan.steps.push(Step::new("its name", Act::Await { path: device }));
+    plan.steps.push(Step::new("the array gets its name", Act::Await { path: device }));
     let line = format!("ARRAY {shown} metadata=1.2 name=any:{} UUID={}", set.name, of_mdadm(&set.uuid));
     let path = configuration(host);
     let added = Act::AddLine { path: path.clone(), line: line.clone() };

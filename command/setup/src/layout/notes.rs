@@ -59,7 +59,7 @@ impl Notes {
     /// # Errors
     /// The record is of something else.
     pub fn of(plan: &Plan) -> Result<Self, Error> {
-        let wrong = |e| Error::refused(format!("the record of {}: {e}", plan.name));
+        let wrong = |e| Error::refused(format!("cannot read the record of {}: {e}", plan.name));
         serde_json::from_value(plan.notes.clone()).map_err(wrong)
     }
 
@@ -71,7 +71,9 @@ impl Notes {
 /// What takes the log and the data at once.
 pub fn shared(sets: &[Set]) -> Vec<String> {
     let [data, redo] = sets else {
-        return vec!["redo log and data are on the same disks: what takes one takes the other".into()];
+        return vec![
+            "redo log and data are on the same disks: a fault that takes one takes the other".into(),
+        ];
     };
     let in_data = |member: &&Member| data.members.iter().any(|other| other.group == member.group);
     let both: BTreeSet<&str> =

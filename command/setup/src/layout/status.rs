@@ -113,7 +113,7 @@ fn strangers(sets: &[SetStatus]) -> String {
     match open[..] {
         [] => "the kernel refuses writes to these disks by others".into(),
         _ => format!(
-            "any program of root's can write to {}: seawall layout guard refuses that",
+            "any program that runs as root can write to {}: seawall layout guard prevents that",
             open.join(", ")
         ),
     }
@@ -126,7 +126,9 @@ fn group_of(host: &dyn Host, set: &Set, name: &str) -> Option<String> {
 }
 
 fn by_md(host: &dyn Host, notes: &Notes, set: &Set) -> SetStatus {
-    let Ok(name) = md_name(host, set) else { return gone(set, format!("/dev/md/{} is not there", set.name)) };
+    let Ok(name) = md_name(host, set) else {
+        return gone(set, format!("/dev/md/{} does not exist", set.name));
+    };
     let array = there(host, md::read(host, &name));
     let member = |place: Option<usize>, found: Option<&(String, String)>| MemberStatus {
         place,
@@ -178,7 +180,7 @@ pub(super) fn words_of(host: &dyn Host, name: &str) -> String {
 fn words(array: &md::Array) -> String {
     let mut words = format!("{}, {}", array.level, array.state);
     if array.degraded > 0 {
-        words += &format!(", {} disks missing or not in step", array.degraded);
+        words += &format!(", {} disks missing or not in sync", array.degraded);
     }
     if !matches!(array.action.as_str(), "idle" | "") {
         words += &format!(", {}", array.action);
@@ -190,7 +192,7 @@ fn words(array: &md::Array) -> String {
 
 fn proven(array: &md::Array) -> String {
     if array.copies == 1 {
-        return "one copy: the disks answer for themselves".into();
+        return "one copy: the disks below must protect themselves".into();
     }
     let sets = groups::together(array.places.len(), array.copies).len();
     format!(
@@ -208,7 +210,7 @@ fn violations(members: &[MemberStatus], places: usize, copies: usize) -> Vec<Str
             let Some(device) = &member.device else { continue };
             match &member.group {
                 None => bad.push(format!(
-                    "{device} is of no group that is known: seawall layout replace takes disks in"
+                    "{device} belongs to no known group: seawall layout replace takes disks in"
                 )),
                 Some(group) if !seen.insert(group) => {
                     bad.push(format!("group {group} holds two copies of the same blocks: places {set:?}"));
@@ -265,7 +267,7 @@ fn by_btrfs(host: &dyn Host, notes: &Notes, set: &Set) -> SetStatus {
         () if missing > 0 || busy.contains("replace") || busy.contains("remove") => Verdict::Reduced,
         () => Verdict::Sound,
     };
-    let state = format!("btrfs, {missing} disks missing, at work: {busy}");
+    let state = format!("btrfs, {missing} disks missing, operation: {busy}");
     let proven = || {
         "no failure group holds two copies: each disk is a group, and btrfs puts the copies of a chunk on different disks".into()
     };
@@ -289,7 +291,7 @@ fn too_few(host: &dyn Host, at: &str, notes: &Notes, set: &Set) -> Vec<String> {
         }
     }
     if notes.copies > 1 && !btrfs::is_apart(set) {
-        bad.push("two disks are of one group, and btrfs chooses any of them".into());
+        bad.push("two disks are in one group, and btrfs may choose either of them".into());
     }
     bad
 }

@@ -77,7 +77,7 @@ fn copies_lie_behind_different_controllers() {
     assert!(text.contains("--chunk=1024 --raid-devices=4"), "{text}");
     assert!(text.contains("mkfs.xfs -q -L pg -d su=1048576,sw=2"), "{text}");
     assert!(text.contains("/dev/sdb (0000:00:00.0) = /dev/sdd (0000:00:01.0)"), "{text}");
-    assert!(text.contains("Nobody has measured here"), "{text}");
+    assert!(text.contains("has not been measured here"), "{text}");
     let high = Wish { redundancy: Redundancy::High, ..wish("sdb sdc sdd sde sdf sdg") };
     let text = drawn(&bench, &high).expect("a plan").text();
     assert!(
@@ -113,7 +113,7 @@ fn what_cannot_be_apart_is_refused() {
     );
     let mut half = wish("sdb sdd");
     half.disks[0].1 = Some("left".into());
-    assert!(said(&half).contains("say them for all"));
+    assert!(said(&half).contains("name them for all"));
 }
 
 #[test]
@@ -125,7 +125,10 @@ fn redo_on_disks_of_its_own_says_what_is_under_both() {
     assert!(text.contains("group 0000:00:01.0 is under both the redo log and the data"), "{text}");
     assert!(text.contains("/data-redo"), "{text}");
     assert!(
-        drawn(&bench, &wish("sdb sdd")).expect("a plan").text().contains("what takes one takes the other")
+        drawn(&bench, &wish("sdb sdd"))
+            .expect("a plan")
+            .text()
+            .contains("a fault that takes one takes the other")
     );
 }
 

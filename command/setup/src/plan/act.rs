@@ -101,7 +101,7 @@ impl Act {
                 vec![format!("echo {} >> {}", shell::quoted(line), path_of(path))]
             }
             Self::RemoveLine { path, line } => {
-                vec![format!("# the line {} goes from {}", shell::quoted(line), path.display())]
+                vec![format!("# remove the line {} from {}", shell::quoted(line), path.display())]
             }
             Self::Directory { path } => vec![format!("mkdir -p {}", path_of(path))],
             Self::RemoveDirectory { path } => vec![format!("rmdir {}", path_of(path))],
@@ -172,7 +172,7 @@ fn wait(host: &dyn Host, path: &Path) -> Result<(), Error> {
     let mut waited = Duration::ZERO;
     while !host.root().has(path) {
         if waited >= PATIENCE {
-            let why = format!("it is not there after {} s", PATIENCE.as_secs());
+            let why = format!("it has not appeared after {} s", PATIENCE.as_secs());
             return Err(Error::Step { step: path.display().to_string(), why });
         }
         host.pause(LOOK);

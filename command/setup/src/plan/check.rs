@@ -143,7 +143,7 @@ fn program(host: &dyn Host, name: &str, package: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{name} is not installed: apt-get install {package}, or what it is called here"
+        "{name} is not installed: apt-get install {package}, or the package's name on this system"
     )))
 }
 
@@ -154,7 +154,7 @@ fn free(host: &dyn Host, region: &str, bytes: u64) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{region} has {there} bytes that no namespace has, and {bytes} were asked for"
+        "{region} has {there} bytes that belong to no namespace, and {bytes} are needed"
     )))
 }
 
@@ -165,7 +165,8 @@ fn namespace(host: &dyn Host, name: &str, uuid: &str, device: &str) -> Result<()
     }
     // A namespace of somebody else came in between: its content is not ours to write over.
     Err(Error::refused(format!(
-        "{name} with /dev/{device} was to be the new namespace {uuid}, and is another one: ndctl list shows what there is"
+        "{name} with /dev/{device} should be the new namespace {uuid}, and is another one: ndctl list shows \
+         what there is"
     )))
 }
 
@@ -175,7 +176,7 @@ fn says(host: &dyn Host, path: &Path, text: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{} was to be {text}, and is {found:?}: it is another one now",
+        "{} should be {text}, and is {found:?}: it is another one now",
         path.display()
     )))
 }
@@ -186,7 +187,8 @@ fn probed(host: &dyn Host, device: &Path, key: &str, value: &str) -> Result<(), 
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{} is no longer what was set up there ({key} {value}): names of devices change. Its new name: blkid -t {key}={value}",
+        "{} is no longer the device that was set up there ({key} {value}): names of devices change. To find \
+         its new name: blkid -t {key}={value}",
         device.display()
     )))
 }
@@ -195,7 +197,7 @@ fn absent(host: &dyn Host, path: &Path) -> Result<(), Error> {
     match fs::symlink_metadata(host.root().host_path(path)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(Error::file(path)(e)),
-        Ok(_) => Err(Error::refused(format!("{} is there already", path.display()))),
+        Ok(_) => Err(Error::refused(format!("{} already exists", path.display()))),
     }
 }
 
@@ -212,7 +214,8 @@ fn mounted(host: &dyn Host, directory: &Path, uuid: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "the file system {uuid} is not mounted on {}, so nobody sees whether something is on it: mount it there first",
+        "the file system {uuid} is not mounted on {}, so it cannot be seen whether anything is on it: mount \
+         it there first",
         directory.display()
     )))
 }
@@ -222,7 +225,7 @@ fn holds_only(host: &dyn Host, directory: &Path, names: &[String]) -> Result<(),
     match host.root().names(directory).into_iter().find(|name| !is_known(name)) {
         None => Ok(()),
         Some(name) => Err(Error::refused(format!(
-            "{} holds {name}: move away what is to be kept, or choose another directory",
+            "{} holds {name}: move away everything that you want to keep, or choose another directory",
             directory.display()
         ))),
     }
@@ -253,6 +256,6 @@ fn pool_is_empty(host: &dyn Host, path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{shown} still has files: seawall detach or seawall stop brings them up to date and lets them go"
+        "{shown} still has files: seawall detach or seawall stop brings them up to date and releases them"
     )))
 }

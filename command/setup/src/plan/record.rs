@@ -53,14 +53,14 @@ pub(super) fn is_free(host: &dyn Host, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{name} was set up already ({}): choose another name (--name), or undo that one",
+        "{name} is already set up ({}): choose another name (--name), or undo that one",
         path.display()
     )))
 }
 
 pub(crate) fn save(host: &dyn Host, plan: &Plan) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(plan)
-        .map_err(|e| Error::refused(format!("the record of {}: {e}", plan.name)))?;
+        .map_err(|e| Error::refused(format!("cannot write the record of {}: {e}", plan.name)))?;
     file::replace(&path(host, &plan.name)?, &text)
 }
 
@@ -84,5 +84,5 @@ pub fn check_name(name: &str) -> Result<(), Error> {
     if (1..=12).contains(&name.len()) && name.chars().all(is_fine) && !name.starts_with('-') {
         return Ok(());
     }
-    Err(Error::refused(format!("no name: {name:?}; up to 12 small letters, digits and -")))
+    Err(Error::refused(format!("{name:?} is not a valid name: use up to 12 small letters, digits and -")))
 }

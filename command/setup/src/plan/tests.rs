@@ -94,7 +94,7 @@ fn a_name_is_taken_once() {
     let bench = Bench::new(&[]);
     carry_out(&mut several(), &bench, |_, _| ()).expect("carried out");
     let refused = carry_out(&mut several(), &bench, |_, _| ()).expect_err("twice");
-    assert!(refused.to_string().contains("set up already"), "{refused}");
+    assert!(refused.to_string().contains("already set up"), "{refused}");
     for wrong in ["", "-x", "a/b", "Upper", "thirteen-char"] {
         record::check_name(wrong).expect_err(wrong);
     }

@@ -20,7 +20,7 @@ pub fn whole(draft: &mut Draft<'_>, path: &Path) -> Result<(), Error> {
     let known = draft.machine.disk(&name).cloned();
     let known = known.filter(|disk| disk.name == name).ok_or_else(|| {
         Error::refused(format!(
-            "{} is a partition, or no disk: seawall provision takes whole disks",
+            "{} is a partition, or not a disk: seawall provision takes whole disks",
             path.display()
         ))
     })?;
@@ -28,7 +28,7 @@ pub fn whole(draft: &mut Draft<'_>, path: &Path) -> Result<(), Error> {
         return Err(Error::refused("--mode is for persistent memory and CXL memory"));
     }
     if draft.wish.mount.is_none() && draft.wish.pool.is_none() {
-        return Err(Error::refused(format!("what is {} to become? --pool, or --mount DIR", path.display())));
+        return Err(Error::refused(format!("say what {} is for: --pool, or --mount DIR", path.display())));
     }
     let space = draft.machine.pmem.namespaces.iter().find(|space| space.device.as_deref() == Some(&name));
     let dax = space.is_some_and(|space| space.mode == "fsdax");
@@ -59,7 +59,7 @@ pub fn whole(draft: &mut Draft<'_>, path: &Path) -> Result<(), Error> {
 
 fn on_pmem(draft: &mut Draft<'_>, path: &Path, dax: bool, bytes: u64) -> Result<(), Error> {
     let Some(point) = draft.wish.mount.clone() else {
-        return Err(Error::refused("a pool in persistent memory is a file: --mount DIR"));
+        return Err(Error::refused("a pool in persistent memory is a file: give --mount DIR"));
     };
     let check = Some(Check::Empty { device: path.to_owned() });
     let device = Device { path: path.to_owned(), bytes, check, dax, goes: false };
@@ -85,7 +85,7 @@ fn partition(draft: &mut Draft<'_>, disk: &Path, name: &str) -> PathBuf {
     draft.step(step.needs(Check::Empty { device: disk.to_owned() }).undo(back).undo_if(is_it));
     let stays = PathBuf::from(format!("/dev/disk/by-partuuid/{uuid}"));
     let path = if draft.has_udev() { stays } else { PathBuf::from(&kernel) };
-    draft.step(Step::new("its name", Act::Await { path: path.clone() }));
+    draft.step(Step::new("the partition gets its name", Act::Await { path: path.clone() }));
     path
 }
 

@@ -32,7 +32,7 @@ const XFS_LEAST: u64 = 512 << 20;
 pub fn file_system(draft: &mut Draft<'_>, device: &Device, point: &Path) -> Result<(), Error> {
     if draft.wish.file_system == FileSystem::Xfs && device.bytes < XFS_LEAST {
         return Err(Error::refused(format!(
-            "{} bytes are too few for XFS: --fs ext4, or 512 MiB",
+            "{} bytes are too few for XFS: use --fs ext4, or at least 512 MiB",
             device.bytes
         )));
     }

@@ -41,7 +41,8 @@ fn modules(machine: &Machine) -> Vec<Free> {
     vec![Free {
         source: names.join(" "),
         what:
-            "modules of persistent memory that are no region yet: their firmware makes one at the next start"
+            "modules of persistent memory that are not in a region yet: their firmware makes one at the next \
+             start"
                 .into(),
         bytes: 0,
         example:
@@ -54,7 +55,7 @@ fn regions(machine: &Machine) -> Vec<Free> {
     let regions = machine.pmem.regions.iter().filter(|region| region.free > 0 && !region.virtio);
     let one = |region: &seawall_doctor::machine::Region| Free {
         source: region.name.clone(),
-        what: "persistent memory that no namespace has".into(),
+        what: "persistent memory that belongs to no namespace".into(),
         bytes: region.free,
         example: format!("seawall provision {} --mount /mnt/pmem --owner postgres --pool", region.name),
     };

@@ -13,12 +13,12 @@ pub fn of_device(draft: &mut Draft<'_>, name: &str) -> Result<(), Error> {
         Error::refused(format!("there is no {name}: seawall provision lists what there is"))
     })?;
     if found.as_memory {
-        return Err(Error::refused(format!("{name} is memory already: seawall tier shows it")));
+        return Err(Error::refused(format!("{name} is already memory: seawall tier shows it")));
     }
     if found.of_pmem {
         return Err(Error::refused(format!(
-            "{name} is persistent memory, and nobody can see whether it holds something. ndctl destroy-namespace gives it up; \
-             then: seawall provision region{} --mode memory",
+            "{name} is persistent memory, and it cannot be seen whether it holds anything. ndctl \
+             destroy-namespace gives its content up; then: seawall provision region{} --mode memory",
             name.trim_start_matches("dax").split('.').next().unwrap_or_default()
         )));
     }
@@ -40,7 +40,8 @@ pub fn of_namespace(draft: &mut Draft<'_>, coming: &Coming) {
 /// The device becomes memory, which only what can be moved again may use: else it could never be given back.
 pub fn onlined(draft: &mut Draft<'_>, device: &str, namespace: Option<&str>) {
     draft.need(Check::program("daxctl", "daxctl"));
-    let about = "Memory of this kind is for a large cache: what is in it is lost at a power cut, whatever it is made of";
+    let about = "Memory of this kind is for a large cache: its content is lost at a power cut, whatever it \
+                 is made of";
     draft.plan.about.push(about.into());
     if let Some(uuid) = namespace {
         let path = PathBuf::from(format!("/etc/daxctl.conf.d/seawall-{}.conf", draft.name()));
@@ -50,10 +51,7 @@ pub fn onlined(draft: &mut Draft<'_>, device: &str, namespace: Option<&str>) {
         );
         draft.step(Step::file("the same after each start (daxctl's own service)", path, &text));
     } else {
-        draft
-            .plan
-            .about
-            .push(format!("After a restart it is for the kernel to decide what {device} becomes"));
+        draft.plan.about.push(format!("After a restart the kernel decides what {device} becomes"));
     }
     let there = Act::Await { path: format!("/sys/bus/dax/devices/{device}").into() };
     let memory = Act::run(["daxctl", "reconfigure-device", "--force", "--mode=system-ram", device]);

@@ -19,8 +19,8 @@ pub fn of_region(draft: &mut Draft<'_>, name: &str) -> Result<(), Error> {
     describe(draft, &region);
     if region.virtio {
         return Err(Error::refused(format!(
-            "{name} is virtio-pmem: a flush there is a request to the host, so nothing is accessed directly. It is a disk: \
-             seawall provision /dev/pmem{}",
+            "{name} is virtio-pmem: a flush there is a request to the host, so nothing is accessed directly. \
+             Use it as a disk: seawall provision /dev/pmem{}",
             name.trim_start_matches("region")
         )));
     }
@@ -64,7 +64,8 @@ fn labels(draft: &mut Draft<'_>, region: &str) -> Result<(), Error> {
     let room = |module: &String| root.number(format!("{BUS}/{module}/available_slots")).unwrap_or(0u32) > 0;
     if modules.is_empty() || !modules.iter().all(room) {
         return Err(Error::refused(format!(
-            "the modules of {region} have no room for labels, so it is one namespace as it is: seawall provision namespace{}.0",
+            "the modules of {region} have no room for labels, so it can only be one namespace, as it is: \
+             seawall provision namespace{}.0",
             number(region)
         )));
     }
@@ -118,7 +119,7 @@ fn aligned(draft: &Draft<'_>, region: &str) -> Result<(), Error> {
     match draft.wish.size.filter(|size| !size.is_multiple_of(align)) {
         None => Ok(()),
         Some(size) => Err(Error::refused(format!(
-            "{region} is divided at multiples of {align} bytes: --size {}",
+            "{region} can only be divided at multiples of {align} bytes: --size {}",
             size.div_ceil(align) * align
         ))),
     }
@@ -133,7 +134,7 @@ pub fn changed(draft: &mut Draft<'_>, name: &str) -> Result<(), Error> {
     describe(draft, &region(draft, &found.region)?);
     if draft.wish.size.is_some() {
         return Err(Error::refused(format!(
-            "{name} has its size already: --size is for a region's free part"
+            "{name} already has its size: --size is for a region's free part"
         )));
     }
     let mode = draft.wish.mode.unwrap_or(Mode::Fsdax);
@@ -162,8 +163,8 @@ fn held(draft: &mut Draft<'_>, found: &Namespace) -> Result<PathBuf, Error> {
     let device = found.device.as_ref().filter(|device| device.starts_with("pmem"));
     let device = device.ok_or_else(|| {
         Error::refused(format!(
-            "{} is in mode {} and has no block device by which one could see that it holds nothing: ndctl destroy-namespace \
-             gives it up, and its region is then free",
+            "{} is in mode {} and has no block device, so it cannot be seen whether it holds anything: ndctl \
+             destroy-namespace gives it up, and its region is then free",
             found.name, found.mode
         ))
     })?;
@@ -176,7 +177,7 @@ fn used(draft: &mut Draft<'_>, coming: &Coming, mode: Mode) -> Result<(), Error>
     let wants_files = draft.wish.mount.is_some() || draft.wish.pool.is_some();
     match (mode, draft.wish.mount.clone()) {
         (Mode::Memory, _) if wants_files => {
-            Err(Error::refused("what becomes memory can hold neither a mount nor a pool"))
+            Err(Error::refused("a device that becomes memory can hold neither a mount nor a pool"))
         }
         (Mode::Memory, _) => {
             memory::of_namespace(draft, coming);
@@ -200,7 +201,7 @@ fn used(draft: &mut Draft<'_>, coming: &Coming, mode: Mode) -> Result<(), Error>
             filled::file_system(draft, &device, &point)
         }
         (_, None) if draft.wish.pool.is_some() => {
-            Err(Error::refused("a pool in persistent memory is a file: --mount DIR"))
+            Err(Error::refused("a pool in persistent memory is a file: give --mount DIR"))
         }
         (_, None) => Ok(()),
     }
@@ -255,10 +256,12 @@ fn region(draft: &Draft<'_>, name: &str) -> Result<Region, Error> {
 
 fn describe(draft: &mut Draft<'_>, region: &Region) {
     let survives = match region.domain.as_str() {
-        "cpu_cache" => "a power cut leaves what is in the processors' caches (eADR)",
-        "memory_controller" => "a power cut leaves what was flushed out of the processors' caches (ADR)",
-        _ if region.virtio => "a power cut leaves what the host has written",
-        _ => "the platform does not say what a power cut leaves",
+        "cpu_cache" => "data in the processors' caches survives a power cut (eADR)",
+        "memory_controller" => {
+            "data that was flushed out of the processors' caches survives a power cut (ADR)"
+        }
+        _ if region.virtio => "data that the host has written survives a power cut",
+        _ => "the platform does not say which data survives a power cut",
     };
     draft
         .plan

@@ -48,8 +48,8 @@ impl Source {
             .or_else(|| numbered("mem").map(Self::Cxl));
         found.ok_or_else(|| {
             Error::refused(format!(
-                "{text} is none of region0, namespace0.0, mem0 (CXL), dax0.0 or a path of a disk: seawall provision lists what \
-                 is free here"
+                "{text} is not region0, namespace0.0, mem0 (CXL), dax0.0 or the like, nor the path of a \
+                 disk: seawall provision lists what is free here"
             ))
         })
     }

@@ -93,7 +93,7 @@ fn a_region_becomes_a_dax_mount_with_a_pool() {
         "echo 'UUID=UUID /mnt/pmem ext4 dax=always,noatime,nofail 0 2' >> /etc/fstab",
         "chown postgres:postgres /mnt/pmem",
         "setpriv --init-groups --reuid postgres --regid postgres seawall init /mnt/pmem/region0.pool --size 67108864",
-        "a power cut leaves what was flushed out of the processors' caches (ADR)",
+        "data that was flushed out of the processors' caches survives a power cut (ADR)",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
@@ -208,7 +208,7 @@ fn what_holds_data_is_refused() {
     assert!(refused(&bench).contains("is mounted on /data"));
     bench.write("/proc/self/mountinfo", "");
     bench.write("/proc/swaps", "Filename Type\n/dev/nvme1n1 partition 1 0 -2\n");
-    assert!(refused(&bench).contains("swapped to"));
+    assert!(refused(&bench).contains("used for swap"));
     bench.write("/proc/swaps", "");
     bench.write("/sys/block/nvme1n1/holders/dm-0/x", "");
     assert!(refused(&bench).contains("dm-0 is made of"));
@@ -315,7 +315,7 @@ fn what_is_not_possible_says_why() {
     let bench = bench();
     let said = |source: &str, wish: &Wish| drawn(&bench, source, wish).expect_err("impossible").to_string();
     assert!(said("region7", &Wish::default()).contains("there is no region7"));
-    assert!(said("/dev/nvme1n1", &Wish::default()).contains("what is /dev/nvme1n1 to become?"));
+    assert!(said("/dev/nvme1n1", &Wish::default()).contains("say what /dev/nvme1n1 is for"));
     let pool = Wish { pool: Some(None), ..Wish::default() };
     assert!(said("region0", &pool).contains("a pool in persistent memory is a file"));
     bench.write("/sys/bus/nd/devices/region0/nstype", "4");

@@ -36,10 +36,8 @@ pub fn steps(host: &dyn Host, nodes: &Nodes) -> Vec<Step> {
         |path: &str, value: &str| Act::Set { path: PathBuf::from(AT).join(path), value: value.to_owned() };
     let on = Act::All(settings(&ranges, fast).iter().map(|(path, value)| set(path, value)).collect());
     let off = Act::All(vec![set("0/state", "off"), set("nr_kdamonds", "0")]);
-    let title = format!(
-        "what is in use on node {} goes to node {fast}, shared memory too (DAMON)",
-        text(&nodes.slow())
-    );
+    let title =
+        format!("pages in use on node {} go to node {fast}, shared memory too (DAMON)", text(&nodes.slow()));
     let kept = unit::runs(root).then(|| at_start(&on));
     std::iter::once(Step::new(title, on).undo(off)).chain(kept).collect()
 }
@@ -84,8 +82,16 @@ fn settings(ranges: &[(u64, u64)], fast: u32) -> Vec<(String, String)> {
 
 fn at_start(on: &Act) -> Step {
     let text = format!(
-        "[Unit]\nDescription=What is in use goes to fast memory (seawall tier setup)\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n\
-         ExecStart=/bin/sh -ec '{}'\n\n[Install]\nWantedBy=multi-user.target\n",
+        "[Unit]\n\
+         Description=Pages in use go to fast memory (seawall tier setup)\n\
+         \n\
+         [Service]\n\
+         Type=oneshot\n\
+         RemainAfterExit=yes\n\
+         ExecStart=/bin/sh -ec '{}'\n\
+         \n\
+         [Install]\n\
+         WantedBy=multi-user.target\n",
         on.lines().join(" && ")
     );
     unit::enabled("the same after each start", UNIT, &text)

@@ -124,7 +124,7 @@ fn tier(host: &dyn Host, number: u32) -> Option<u32> {
 fn made_of(machine: &Machine, number: u32) -> String {
     let is_its = |device: &&machine::DaxDevice| device.as_memory && device.node == Some(number);
     let Some(device) = machine.cxl.dax.iter().find(is_its) else { return "DRAM".into() };
-    let kind = if device.of_pmem { "persistent memory" } else { "CXL or like memory" };
+    let kind = if device.of_pmem { "persistent memory" } else { "CXL or similar memory" };
     format!("{kind}, as memory ({})", device.name)
 }
 

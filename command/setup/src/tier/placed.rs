@@ -34,7 +34,7 @@ pub fn of(target: &str) -> Result<Placed, Error> {
     }
     if placed == Placed::default() {
         return Err(Error::refused(
-            "this kernel shows no node of any page (no NUMA), or you may not see it: try as root",
+            "this kernel does not show which node a page is on (no NUMA), or you may not see it: try as root",
         ));
     }
     Ok(placed)

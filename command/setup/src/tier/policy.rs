@@ -33,7 +33,7 @@ pub fn prefix(nodes: &Nodes, policy: Policy) -> Result<Vec<String>, Error> {
         // A policy of its own would keep the kernel from moving pages back.
         Policy::Tiered if nodes.promotes && nodes.demotes == Some(true) => Ok(Vec::new()),
         Policy::Tiered => Err(Error::refused(
-            "the kernel does not move pages between kinds of memory: seawall tier setup has it do so",
+            "the kernel does not move pages between kinds of memory: seawall tier setup turns that on",
         )),
         Policy::Fast => Ok(numactl("--membind", &fast)),
         Policy::Large => Ok(numactl("--preferred-many", &slow)),

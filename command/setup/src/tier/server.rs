@@ -48,7 +48,7 @@ fn first_in(directory: &Path) -> Result<u32, Error> {
     };
     process::all().find(is_first).ok_or_else(|| {
         Error::refused(format!(
-            "no server works in {} (root sees those of others): name its process",
+            "no server works in {} (root also sees the servers of others): name its process",
             real.display()
         ))
     })

@@ -12,9 +12,9 @@ const SYSCTL: &str = "/etc/sysctl.d/90-seawall-tier.conf";
 const TMPFILES: &str = "/etc/tmpfiles.d/seawall-tier.conf";
 
 /// vma_policy_mof() in mm/mempolicy.c: a shared mapping without a policy of its own is left alone.
-const SHARED: &str = "Heaps (InnoDB's pool, Redis) move both ways. Shared memory (PostgreSQL's shared_buffers) goes to slower memory and \
-                      does not come back by this. DAMON brings it back (Linux 6.11, and nobody else uses DAMON); or give PostgreSQL \
-                      --policy fast";
+const SHARED: &str = "Heaps (InnoDB's pool, Redis) move both ways. Shared memory (PostgreSQL's \
+                      shared_buffers) goes to slower memory and does not come back this way. DAMON brings it \
+                      back (Linux 6.11, if nothing else uses DAMON); or give PostgreSQL --policy fast";
 
 /// Draws the plan.
 ///
@@ -30,7 +30,7 @@ pub fn plan(host: &dyn Host) -> Result<Plan, Error> {
     }
     let Some(demotes) = nodes.demotes else {
         return Err(Error::refused(
-            "this kernel cannot move pages to slower memory (it takes Linux 5.15 or later)",
+            "this kernel cannot move pages to slower memory (that takes Linux 5.15 or later)",
         ));
     };
     let former = host.root().text(BALANCING).unwrap_or_else(|| "0".into());
@@ -43,7 +43,7 @@ pub fn plan(host: &dyn Host) -> Result<Plan, Error> {
     }
     // Moving pages between nodes of one kind is another bit, and stays as it was.
     plan.steps.extend(set(
-        "what is in use goes to fast memory",
+        "pages in use go to fast memory",
         BALANCING,
         &(bits | TIERING).to_string(),
         &former,
@@ -51,7 +51,7 @@ pub fn plan(host: &dyn Host) -> Result<Plan, Error> {
     plan.steps.push(kept(SYSCTL, &format!("kernel.numa_balancing = {}\n", bits | TIERING)));
     let (yes, no) = ("1", if demotes { "1" } else { "0" });
     plan.steps.extend(set(
-        "what is not in use goes to slower memory, before it goes to the disk",
+        "pages that are not in use go to slower memory, before they go to the disk",
         DEMOTION,
         yes,
         no,

@@ -67,7 +67,7 @@ fn the_kernel_s_part_is_set_up_and_taken_back() {
 #[test]
 fn where_the_kernel_has_damon_it_brings_shared_memory_back() {
     let bench = bench();
-    assert!(plan(&bench).expect("a plan").text().contains("does not come back by this"));
+    assert!(plan(&bench).expect("a plan").text().contains("does not come back this way"));
     bench.write("/proc/sys/kernel/osrelease", "6.12.95+deb12-cloud-amd64");
     bench.write("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds", "0");
     bench.write("/sys/devices/system/memory/block_size_bytes", "8000000");
