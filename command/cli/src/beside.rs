@@ -19,11 +19,11 @@ use nix::unistd::geteuid;
 /// If nothing can lie beside it on the same file system.
 pub fn place(data: &Path, at: impl Fn(&Path) -> PathBuf) -> Result<PathBuf> {
     let (Some(parent), Some(name)) = (data.parent(), data.file_name()) else {
-        bail!("nothing lies beside {}", data.display());
+        bail!("no file can lie beside {}", data.display());
     };
     let device = |of: &Path| fs::metadata(at(of)).map(|m| m.dev()).with_context(|| of.display().to_string());
     if device(parent)? != device(data)? {
-        bail!("{} is where a file system is mounted: what lies beside it is on another one", data.display());
+        bail!("a file system is mounted at {}: a log beside it would lie on another one", data.display());
     }
     let mut name: OsString = name.into();
     name.push(".seawall");
@@ -78,7 +78,7 @@ mod tests {
         fs::create_dir(&data).expect("made");
         assert_eq!(place(&data, Path::to_owned).expect("a place"), dir.path().join("main.seawall"));
         let error = place(Path::new("/proc"), Path::to_owned).expect_err("a mount").to_string();
-        assert!(error.contains("/proc is where a file system is mounted"), "{error}");
+        assert!(error.contains("a file system is mounted at /proc"), "{error}");
         assert!(place(Path::new("/"), Path::to_owned).is_err());
     }
 }

@@ -64,7 +64,8 @@ pub fn find(named: &Named) -> Result<Meant> {
         (None, Some(pool)) => one(pool::existing(Some(pool))),
         (Some(what), _) if is_path(what) => one(by_path(Path::new(what))),
         (Some(what), _) => {
-            let service = what.to_str().with_context(|| format!("{} is no service", what.display()))?;
+            let service =
+                what.to_str().with_context(|| format!("{} is not the name of a service", what.display()))?;
             one(attach::attached(service).map(|(pool, _)| pool))
         }
         (None, None) => in_use(),
@@ -211,6 +212,6 @@ pub fn list(all: &[Running], as_json: bool) -> Result<()> {
     }
     let head = ["pool", "user", "pid", "medium", "clients", "backlog", "directories"];
     show::table(&head, &all.iter().map(Running::row).collect::<Vec<_>>());
-    outln!("\nOf one of them: `seawall status POOL`, or a directory of it");
+    outln!("\nFor one of them: `seawall status POOL`, or a directory of it");
     Ok(())
 }

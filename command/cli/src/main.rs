@@ -83,7 +83,7 @@ enum Command {
     Disk(Box<commands::disk::Disk>),
     /// Check a pool. Exit code 1 if it is damaged
     Verify(commands::inspect::Look),
-    /// Choose what of a database is in the block cache: kept, never cached, read in before it is asked for
+    /// Choose which files of a database are in the block cache: kept, never cached, read in before they are needed
     Cache(commands::cache::Cache),
     /// Drain, remove the guards, end the daemon
     Stop(commands::ask::Ask),
@@ -214,7 +214,7 @@ fn printed(code: ExitCode, failed: u8) -> ExitCode {
     match output::finish() {
         Ok(()) => code,
         Err(e) => {
-            errln!("seawall: writing to standard output: {e}");
+            errln!("seawall: cannot write to standard output: {e}");
             ExitCode::from(failed)
         }
     }

@@ -35,7 +35,7 @@ Seawall keeps commits where they survive a power cut. The choices:
   A pool at a place of your choice on such a mount
       seawall init /mnt/pmem/seawall.pool --size 1G
       seawall run --pool /mnt/pmem/seawall.pool -- COMMAND...
-  A disk: whoever commits at the same moment shares one write to it; survives power loss if the disk honours flush
+  A disk: commits of the same moment share one write to it; survives power loss if the disk honours flush
       seawall run --block /srv/fast/seawall.log -- COMMAND...
   Trying it out, tests, measurements: a pool in RAM, which survives a crash of the database,
   but NOT a crash or power cut of this machine
@@ -59,7 +59,7 @@ pub fn existing(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = named {
         return std::fs::canonicalize(path).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => PoolError::Missing(path.into()).into(),
-            _ => anyhow!(e).context(format!("looking for the pool {}", path.display())),
+            _ => anyhow!(e).context(format!("cannot find the pool {}", path.display())),
         });
     }
     let on_dax = dax_mounts().iter().map(|mount| on_mount(mount)).find(|path| is_mine(path));
@@ -133,7 +133,7 @@ impl Spill {
         let why = match there {
             Some(there) if real(&there) == real(wanted) => return Ok(()),
             Some(there) => format!("its spill area is {}", there.display()),
-            None => "it exists already, without a spill area: only a new pool is given one".into(),
+            None => "it exists already, without a spill area: only a new pool can get one".into(),
         };
         Err(PoolError::Spill { path: at.into(), why }.into())
     }
@@ -258,10 +258,10 @@ pub fn make_block(at: &Path, size: Option<u64>, force: bool, mirror: Option<&Pat
     if let Some(mirror) = mirror.filter(|mirror| !pool::block::is_device(mirror) && mirror.exists()) {
         // Before anything is made: it may be the copy that is left of a log.
         return Err(if pool::block::is_journal(mirror)? {
-            let why = "it is a log, or a copy of one: start with --pool and its path".into();
+            let why = "it is a log, or a copy of one: start it with --pool and its path".into();
             PoolError::Mirror { path: mirror.into(), why }
         } else {
-            PoolError::Mirror { path: mirror.into(), why: "it exists already, and is no log".into() }
+            PoolError::Mirror { path: mirror.into(), why: "it exists already, and is not a log".into() }
         });
     }
     let size = size.unwrap_or_else(|| {
@@ -288,7 +288,7 @@ fn check_mirror(at: &Path, mirror: &Path) -> Result<(), PoolError> {
     let why = match &there {
         Some(there) if real(there) == real(mirror) => return Ok(()),
         Some(there) => format!("it is mirrored on {}, not on {}", there.display(), mirror.display()),
-        None => "it has none: stop whoever uses it, then `seawall mirror` makes one".into(),
+        None => "it has none: stop all processes that use it, then `seawall mirror` makes one".into(),
     };
     Err(PoolError::Mirror { path: at.into(), why })
 }
@@ -336,11 +336,11 @@ fn remake_if_it_has_another_size(path: &Path, wanted: &Wanted) -> Result<()> {
                 .map_or(true, |found| found.live > 0 || !found.files.is_empty())
     };
     if !is_ours || is_missed() {
-        errln!("seawall: {} has {} already: --size is for a new one", path.display(), size::human(has));
+        errln!("seawall: {} already has {}: --size is only for a new log", path.display(), size::human(has));
         return Ok(());
     }
     errln!(
-        "seawall: {} is empty: it is made anew, with {} in the place of {}",
+        "seawall: {} is empty: making it again, with {} instead of {}",
         path.display(),
         size::human(size),
         size::human(has)
@@ -375,7 +375,7 @@ fn persistent(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
 fn beside_data(wanted: &Wanted, data: &Path) -> Result<PathBuf> {
     let path = beside::place(data, Path::to_owned)?;
     if wanted.spill().is_some() {
-        bail!("a log on a disk has no spill area (--spill): it is as large as it need be, see --size");
+        bail!("a log on a disk has no spill area (--spill): it is as large as it needs to be, see --size");
     }
     if !path.exists() {
         errln!(
@@ -443,7 +443,7 @@ pub fn medium(path: &Path) -> Result<(Medium, String)> {
         return Ok((Medium::Block, pool::block::describe(path)?));
     }
     let open = std::fs::OpenOptions::new().read(true).write(true).open(path);
-    let file = open.with_context(|| format!("opening {}", path.display()))?;
+    let file = open.with_context(|| format!("cannot open {}", path.display()))?;
     let probed = probe(&file).with_context(|| path.display().to_string())?;
     Ok((probed.medium, probed.because))
 }

@@ -64,8 +64,9 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e)
-            .with_context(|| format!("{}, which says which server runs in this directory", path.display())),
+        Err(e) => Err(e).with_context(|| {
+            format!("cannot read {}, which says which server runs in this directory", path.display())
+        }),
     }
 }
 

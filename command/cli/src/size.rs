@@ -10,9 +10,9 @@ pub fn parse(text: &str) -> Result<u64, String> {
         "M" => 20,
         "G" => 30,
         "T" => 40,
-        _ => return Err(format!("no size: {text:?}; write for example 256M or 1G")),
+        _ => return Err(format!("not a size: {text:?}; write for example 256M or 1G")),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("no size: {text:?}; write for example 256M"))?;
+    let number: u64 = digits.parse().map_err(|_| format!("not a size: {text:?}; write for example 256M"))?;
     number.checked_mul(1 << shift).ok_or_else(|| format!("too large: {text}"))
 }
 

@@ -43,7 +43,7 @@ pub fn become_named(name: &str) -> Result<Environment> {
 /// The user `name`, if it is somebody else, whom we may become.
 fn other(name: &str) -> Result<Option<User>> {
     let user = User::from_name(name)
-        .with_context(|| format!("looking up the user {name}"))?
+        .with_context(|| format!("cannot look up the user {name}"))?
         .with_context(|| format!("--user {name}: there is no such user"))?;
     if user.uid == geteuid() {
         return Ok(None);
@@ -94,14 +94,15 @@ impl StandIn {
     }
 
     fn for_user(user: &User) -> Result<Self> {
-        let groups = getgroups().context("asking for our groups")?;
+        let groups = getgroups().context("cannot get the groups of this process")?;
         let name = CString::new(user.name.as_bytes())?;
-        initgroups(&name, user.gid).with_context(|| format!("taking the groups of {}", user.name))?;
+        initgroups(&name, user.gid).with_context(|| format!("cannot take on the groups of {}", user.name))?;
         let this = Self { groups };
         let root = Gid::from_raw(0);
-        setresgid(user.gid, user.gid, root).with_context(|| format!("taking the group of {}", user.name))?;
+        setresgid(user.gid, user.gid, root)
+            .with_context(|| format!("cannot take on the group of {}", user.name))?;
         setresuid(user.uid, user.uid, Uid::from_raw(0))
-            .with_context(|| format!("standing in for {}", user.name))?;
+            .with_context(|| format!("cannot stand in for {}", user.name))?;
         Ok(this)
     }
 }
@@ -113,7 +114,7 @@ impl Drop for StandIn {
             .and_then(|()| setresgid(group, group, group))
             .and_then(|()| setgroups(&self.groups));
         // The saved user is root all the time, so this cannot fail; going on half-way would be somebody else's rights.
-        assert!(back.is_ok(), "cannot be root again: {back:?}");
+        assert!(back.is_ok(), "cannot become root again: {back:?}");
     }
 }
 
@@ -129,16 +130,16 @@ pub fn make_as_root(at: &Path, make: impl FnOnce() -> Result<()>) -> Option<Resu
     let (uid, gid) = (ids.real.as_raw(), getgid().as_raw());
     let made = make().and_then(|()| {
         std::os::unix::fs::lchown(at, Some(uid), Some(gid))
-            .with_context(|| format!("giving {} to {}", at.display(), name(uid)))
+            .with_context(|| format!("cannot give {} to {}", at.display(), name(uid)))
     });
     Some(setresuid(ids.real, ids.effective, ids.saved).map_err(Into::into).and(made))
 }
 
 fn switch(user: &User) -> Result<()> {
     let name = CString::new(user.name.as_bytes())?;
-    initgroups(&name, user.gid).with_context(|| format!("taking the groups of {}", user.name))?;
-    setgid(user.gid).with_context(|| format!("taking the group of {}", user.name))?;
-    setuid(user.uid).with_context(|| format!("becoming {}", user.name))
+    initgroups(&name, user.gid).with_context(|| format!("cannot take on the groups of {}", user.name))?;
+    setgid(user.gid).with_context(|| format!("cannot take on the group of {}", user.name))?;
+    setuid(user.uid).with_context(|| format!("cannot become {}", user.name))
 }
 
 /// The name of a user id, or the number.

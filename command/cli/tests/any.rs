@@ -88,7 +88,7 @@ fn what_is_synced_once_is_left_alone_and_said() {
 fn a_command_that_no_preset_knows_needs_its_directory_only() {
     let scene = Scene::new(Place::new());
     let command = [scene.program.as_str(), "append", "data/x", "9"];
-    scene.run(&[], &command).fails(125, &["where does", "any write?", "--data"]);
+    scene.run(&[], &command).fails(125, &["cannot tell where", "any writes", "--data"]);
     let said = scene.run(&["--data", "data"], &command);
     assert!(!said.succeeds().err.contains("WARNING"), "{}", said.err);
     scene

@@ -151,7 +151,7 @@ impl Image {
 
 /// The drop-in as it is meant to be, with the socket's name and user replaced.
 const GOLDEN: &str = "\
-# Written by `seawall attach`, removed by `seawall detach postgresql@15-main`. Not to be edited: attach anew.
+# Written by `seawall attach`, removed by `seawall detach postgresql@15-main`. Do not edit it: attach again.
 [Unit]
 Wants=seawalld@mnt-a.pool.service
 After=seawalld@mnt-a.pool.service
@@ -380,7 +380,7 @@ const FOLLOWER: &str = "etc/systemd/system/seawall-follow-postgresql@15-main.ser
 
 /// The unit that follows tables, with its user replaced.
 const GOLDEN_FOLLOWER: &str = "\
-# Written by `seawall attach`, removed by `seawall detach postgresql@15-main`. Not to be edited: attach anew.
+# Written by `seawall attach`, removed by `seawall detach postgresql@15-main`. Do not edit it: attach again.
 [Unit]
 Description=Tables of postgresql@15-main that the block cache keeps, followed through rewrites
 Documentation=man:seawall-cache(1)
@@ -390,7 +390,7 @@ After=postgresql@15-main.service seawalld@mnt-a.pool.service
 [Service]
 User=USER
 ExecStart=/usr/bin/seawall cache refresh --follow --wait --pool /mnt/a.pool
-# It waits for server and daemon itself.
+# It waits for the server and the daemon itself.
 Restart=on-failure
 RestartSec=10s
 NoNewPrivileges=yes
@@ -449,7 +449,7 @@ fn tables_that_cannot_be_followed_are_refused_before_anything_is_written() {
     assert_eq!(image.all(), before);
     image.attach(&[POSTGRES, "--no-follow-tables"]).succeeds();
     image.attach(&with(&other, &[])).succeeds();
-    image.attach(&[POSTGRES, "--follow-tables"]).fails(1, &["app is a PostgreSQL"]);
+    image.attach(&[POSTGRES, "--follow-tables"]).fails(1, &["app is another PostgreSQL"]);
 }
 
 #[test]
@@ -467,7 +467,10 @@ fn a_detach_removes_the_block_cache_and_nothing_else_of_that_name() {
 
     image.attach(&attach).succeeds();
     image.file("mnt/a.pool.cache", "a text of mine");
-    image.seawall(&["detach", POSTGRES]).succeeds().says(&["the block cache stays", "not a block cache"]);
+    image
+        .seawall(&["detach", POSTGRES])
+        .succeeds()
+        .says(&["cannot remove the block cache", "not a block cache"]);
     assert_eq!(image.read("mnt/a.pool.cache"), "a text of mine");
 }
 
@@ -480,11 +483,11 @@ fn a_pool_has_one_block_cache_whoever_asks_for_it() {
     let before = image.all();
     image
         .attach(&[&app[..], &["--cache", "2G"]].concat())
-        .fails(1, &[POSTGRES, "a pool has one cache", "without --cache", "--no-cache"]);
+        .fails(1, &[POSTGRES, "a pool has only one", "without --cache", "--no-cache"]);
     assert_eq!(image.all(), before);
     image.attach(&app).succeeds().says(&["has a block cache, from postgresql@15-main"]);
     image.attach(&[&app[..], &["--cache", "1G"]].concat()).succeeds();
-    image.attach(&[POSTGRES, "--cache", "2G"]).fails(1, &["from app too"]);
+    image.attach(&[POSTGRES, "--cache", "2G"]).fails(1, &["app already gives"]);
     zone(&image, "mnt/a.pool.cache");
     image.seawall(&["detach", POSTGRES]).succeeds();
     assert!(image.at("mnt/a.pool.cache").exists(), "the other one's daemon has it");
@@ -575,16 +578,16 @@ fn what_is_wrong_is_said_before_anything_is_written() {
     let with = |service: &'static str| [&[service], &pool[..]].concat();
     refused(&with("nonsense"), &["no service nonsense", "systemctl list-units"]);
     refused(&with("../x"), &["not the name of a service"]);
-    refused(&with("postgresql"), &["each by its own name", POSTGRES]);
+    refused(&with("postgresql"), &["each one by its own name", POSTGRES]);
     refused(&with("postgresql@15-other"), &["no cluster 15/other", POSTGRES]);
-    refused(&with("app"), &["which database is app", "--preset"]);
+    refused(&with("app"), &["which database app is", "--preset"]);
     let atomic = ["--preset", "sqlite", "--data", "/srv/app", "--policy", "atomic"];
     refused(&[&with("app")[..], &atomic].concat(), &["atomic", "sqlite"]);
-    refused(&[&with("app")[..], &["--preset", "sqlite"]].concat(), &["where is the data", "--data"]);
-    refused(&[&with("app")[..], &["--preset", "postgres", "--data", "/srv/app"]].concat(), &["no PGDATA"]);
+    refused(&[&with("app")[..], &["--preset", "sqlite"]].concat(), &["cannot tell where the data", "--data"]);
+    refused(&[&with("app")[..], &["--preset", "postgres", "--data", "/srv/app"]].concat(), &["not a PGDATA"]);
     refused(&[POSTGRES, "--pool", "/mnt/a.pool"], &["in RAM", "--emulated"]);
     refused(&[POSTGRES, "--pool", "/mnt/none.pool"], &["no pool /mnt/none.pool", "--size"]);
-    refused(&[POSTGRES], &["which pool", "beside the data", "is RAM", "--block", "--pool"]);
+    refused(&[POSTGRES], &["no pool is named", "beside the data", "is RAM", "--block", "--pool"]);
     refused(&[POSTGRES, "--pool", "/srv/pg/PG_VERSION", "--emulated"], &["PG_VERSION"]);
     fs::remove_file(image.at("usr/lib/systemd/system/seawalld@.service")).expect("removed");
     let error = image.attach(&with(POSTGRES));

@@ -231,7 +231,7 @@ fn wrong_questions_are_answered_with_what_to_do() {
     place.seawall(&["report", "1", "1"]).fails(1, &["two different snapshots"]);
     place.seawall(&["report", "good"]).fails(1, &["no baseline", "seawall snaps baseline"]);
     place.seawall(&["compare", "1", "1", "1"]).fails(1, &["four snapshots", "two baselines"]);
-    place.seawall(&["snap", "--every", "soon"]).fails(2, &["no duration", "60s"]);
+    place.seawall(&["snap", "--every", "soon"]).fails(2, &["not a duration", "60s"]);
     place.seawall(&["snap", "--pool", "/nowhere/x.pool"]).fails(1, &["/nowhere/x.pool"]);
 }
 

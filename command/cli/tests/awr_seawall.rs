@@ -123,7 +123,7 @@ fn top_and_metrics_say_what_they_lack() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let metrics = ["metrics", "--pool", place.pool(), "--listen", &address];
-    place.seawall(&metrics).fails(1, &["listening at", "--listen"]);
+    place.seawall(&metrics).fails(1, &["cannot listen at", "--listen"]);
     let script = format!("{SEAWALL} top -n 2 --pool {}", place.pool());
     let said = place.run(&["sh", "-c", &script]);
     said.succeeds();

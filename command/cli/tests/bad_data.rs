@@ -19,14 +19,14 @@ fn log_after_write(place: &Place, name: &str) -> String {
 fn a_directory_that_vanished() {
     let place = Place::new();
     let gone = ["run", "--pool", place.pool(), "--preset", "sqlite", "--data", "gone", "--", "true"];
-    place.seawall(&gone).fails(125, &["gone", "has the directory moved?", "--data"]);
+    place.seawall(&gone).fails(125, &["gone", "if the directory has moved", "--data"]);
 }
 
 #[test]
 fn a_pgdata_that_is_none() {
     let place = Place::new();
     let run = ["run", "--pool", place.pool(), "--preset", "postgres", "--data", ".", "--", "true"];
-    place.seawall(&run).fails(125, &["no PGDATA", "initdb"]);
+    place.seawall(&run).fails(125, &["not a PGDATA", "initdb"]);
 }
 
 // Holds: R25

@@ -11,7 +11,7 @@ use common::{Place, cc, has};
 fn a_missing_preload_library() {
     let place = Place::new();
     let said = place.run_command(&["true"]).env("SEAWALL_PRELOAD", "/no/such/lib.so").output().expect("runs");
-    common::Said::from(said).fails(125, &["/no/such/lib.so", "cannot be read", "install"]);
+    common::Said::from(said).fails(125, &["/no/such/lib.so", "cannot read", "install"]);
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn a_cache_that_cannot_be_is_refused_before_anything_starts() {
     };
     run(&["--cache", "1M"]).fails(125, &["64M to 16T", "--cache 1G"]);
     run(&["--cache", "64M", "--cache-block", "5K"]).fails(2, &["4K, 8K, 16K"]);
-    run(&["--cache", "much"]).fails(2, &["no size"]);
+    run(&["--cache", "much"]).fails(2, &["not a size"]);
     run(&["--cache-path", "/dev/shm/x"]).fails(2, &["--cache <SIZE>"]);
     run(&["--cache", "8T"]).fails(125, &["no room", "--cache-path"]);
     run(&["--cache", "64M", "--cache-path", "/nowhere/x"])

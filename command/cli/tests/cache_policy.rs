@@ -243,8 +243,10 @@ fn what_cannot_be_said_is_an_error_that_tells_what_to_do() {
     scene
         .cache(&["keep", "/etc/passwd"])
         .fails(1, &["/etc/passwd", "not in a directory of a database", &data]);
-    scene.cache(&["keep", "d.s.t"]).fails(1, &["no PostgreSQL runs with this daemon"]);
-    scene.cache(&["keep", "d.t"]).fails(1, &["no MariaDB runs with this daemon", "DB.SCHEMA.TABLE"]);
+    scene.cache(&["keep", "d.s.t"]).fails(1, &["no PostgreSQL server", "runs with this daemon"]);
+    scene
+        .cache(&["keep", "d.t"])
+        .fails(1, &["no MariaDB server", "runs with this daemon", "DB.SCHEMA.TABLE"]);
     scene.cache(&["keep", "nowhere.db"]).fails(1, &["there is no such file here"]);
     assert_eq!(scene.cache(&["list", "--json"]).json()["policies"], json!([]), "nothing was half done");
 }
@@ -269,7 +271,7 @@ fn who_may_not_ask_is_told_who_may() {
         Said::from(command.output().expect("it starts"))
     };
     ask(true).fails(1, &["belongs to root", "`sudo -u root seawall cache"]);
-    ask(false).fails(1, &["looking for the pool", "Permission denied"]);
+    ask(false).fails(1, &["cannot find the pool", "Permission denied"]);
 }
 
 #[test]
@@ -322,7 +324,7 @@ fn a_table_is_its_files_and_a_rewrite_is_followed_when_asked_for() {
     assert_eq!(scene.policy(&base.join("200"))["table"], "d'b.s.t");
     // Dropped.
     scene.psql("");
-    scene.cache(&["refresh", "--psql", &psql]).succeeds().says(&["there is no d'b.s.t any more"]);
+    scene.cache(&["refresh", "--psql", &psql]).succeeds().says(&["d'b.s.t does not exist any more"]);
     assert_eq!(scene.cache(&["list", "--json"]).json()["policies"], json!([]));
     scene.cache(&["keep", "d.s.t", "--psql", &psql]).fails(1, &["no table or index s.t", "database d"]);
     scene.psql("echo 'no such role' >&2; exit 2");
@@ -398,10 +400,10 @@ fn the_server_of_another_directory_is_not_believed() {
     let own = scene.data.display().to_string();
     let reach = format!("\"{psql} -h /run/pg -p 5433\"");
     for (server, told) in [
-        (format!("{SYSTEM}|5432|/srv/other"), "its directory is /srv/other (port 5432"),
+        (format!("{SYSTEM}|5432|/srv/other"), "(directory /srv/other, port 5432"),
         (format!("{SYSTEM}|5433|/srv/copy"), "/srv/copy"),
         (format!("17|5433|{own}"), "system identifier 17)"),
-        (format!("{SYSTEM}|5432|"), "its role may not see"),
+        (format!("{SYSTEM}|5432|"), "unknown to its role"),
     ] {
         for answer in ["", &answer("200")] {
             scene.psql_of(&server, answer);
@@ -422,14 +424,14 @@ fn the_server_of_another_directory_is_not_believed() {
     scene.psql_of("17|5432|/srv/other", &answer("100"));
     let _follow = scene.follow(&psql, &["--wait"]);
     let told = || fs::read_to_string(scene.file("follow.err")).expect("text");
-    wait_for("an error", || told().contains("its directory is /srv/other"));
+    wait_for("an error", || told().contains("(directory /srv/other"));
     assert_eq!(scene.policy(&base.join("200"))["table"], "d.s.t");
     scene.psql(&answer("100"));
     wait_for("the right server", || scene.policy(&base.join("100"))["table"] == "d.s.t");
     fs::remove_file(scene.file("postmaster.pid")).expect("removed");
     scene
         .cache(&["refresh", "--psql", &psql])
-        .fails(1, &["another server", &format!("In {own} no server runs")]);
+        .fails(1, &["another server", &format!("No server runs in {own}")]);
 }
 
 /// A rewrite empties the old files first, and removes them later; an error is told, and does not end it.
@@ -547,7 +549,9 @@ fn postgresql_says_which_files_a_table_has() {
     drop(follow);
     for name in ["seen", "the orders", "nothing"] {
         let name = format!("postgres.public.{name}");
-        scene.cache(&["keep", &name, "--psql", &psql]).fails(1, &["no table or index", "without files"]);
+        scene
+            .cache(&["keep", &name, "--psql", &psql])
+            .fails(1, &["no table or index", "no files of its own"]);
     }
     scene.cache(&["keep", "nowhere.public.part", "--psql", &psql]).fails(1, &["\"nowhere\" does not exist"]);
     // Without a word about where it listens.

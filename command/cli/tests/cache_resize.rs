@@ -196,5 +196,5 @@ fn a_run_says_what_cache_there_is_if_it_is_another_one() {
     assert!(!first.succeeds().err.contains("already"), "it is as large as was asked for: {}", first.err);
     let again = format!("{SEAWALL} run --pool {} --preset sqlite --data . --cache 64M -- true", place.pool());
     let resize = format!("{SEAWALL} cache resize 128M --pool {}", place.pool());
-    run(&format!("{resize} && {again}")).succeeds().says(&["has a block cache of 128.2 MiB already"]);
+    run(&format!("{resize} && {again}")).succeeds().says(&["already has a block cache of 128.2 MiB"]);
 }

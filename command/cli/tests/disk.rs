@@ -168,7 +168,7 @@ fn a_disk_becomes_larger_while_its_guest_is_at_work() {
     assert_eq!(guest.ask(Op::Read((3 << 20) - 4096, 4096)).expect("there"), [2; 4096]);
     guest.end().expect("ended");
     next.ends();
-    assert!(resize(&disks, "4M").succeeds().out.contains("Nobody serves it"));
+    assert!(resize(&disks, "4M").succeeds().out.contains("No process serves it"));
     assert_eq!(fs::metadata(&image).expect("there").len(), 4 << 20);
     resize(&disks, "1M").fails(1, &["does not become smaller"]);
     let read_only = disks.serve(&["--read-only"]);

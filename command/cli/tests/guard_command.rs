@@ -86,7 +86,7 @@ fn a_guard_that_a_closed_log_left_and_one_of_a_lost_pool_are_lowered() {
         .expect("raised");
     let said = guard(&place, &["--lower"], &lost);
     assert!(
-        said.succeeds().out.contains("Lost: commits that only the pool /nowhere/lost.pool held"),
+        said.succeeds().out.contains("Lost: the commits that only the pool /nowhere/lost.pool held"),
         "{}",
         said.out
     );

@@ -33,7 +33,7 @@ struct Authority(tempfile::TempDir);
 impl Authority {
     fn new() -> Self {
         let made = Self(tempfile::tempdir().expect("a directory"));
-        prints(&made.cert(&["ca"], &[]), &["stays here", "cert keeper", "cert owner"]);
+        prints(&made.cert(&["ca"], &[]), &["keep it only here", "cert keeper", "cert owner"]);
         prints(&made.cert(&["keeper"], &["127.0.0.1", "localhost"]), &["--tls DIRECTORY"]);
         prints(&made.cert(&["owner"], &["db1"]), &["take its logs over", "--tls DIRECTORY"]);
         made
@@ -80,7 +80,7 @@ fn a_log_is_made_written_and_brought_back_by_tls_and_certificates_are_renewed_un
     let said = place.seawall(&["status", "--pool", place.pool()]);
     prints(&said, &[&format!("TLS 1.3 in the {encrypts}")]);
     // Keepers come back with new certificates, and are met with new ones.
-    prints(&ca.cert(&["keeper"], &["127.0.0.1", "--renew"]), &["nothing is restarted"]);
+    prints(&ca.cert(&["keeper"], &["127.0.0.1", "--renew"]), &["without a restart"]);
     ca.cert(&["owner"], &["db1", "--renew"]).succeeds();
     for (i, keeper) in keepers.iter_mut().enumerate() {
         keeper.kill();

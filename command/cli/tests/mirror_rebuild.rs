@@ -79,7 +79,7 @@ fn a_copy_that_was_rebuilt_under_load_is_worth_as_much_as_the_one_that_is_lost_t
         told.succeeds();
         assert!(told.out.contains("third.log is whole"), "{}", told.out);
         assert_eq!(
-            told.out.contains("seawall.log is no copy of the log any more"),
+            told.out.contains("seawall.log is not a copy of the log any more"),
             lost == 0,
             "{}",
             told.out
@@ -144,7 +144,7 @@ fn a_daemon_that_is_killed_while_it_rebuilds_is_replaced_and_the_copy_counts_onl
     let asking = begin(&place, &third);
     let daemon = place.daemon().expect("a daemon");
     kill(daemon);
-    said(asking).fails(1, &["the daemon ended meanwhile", "not whole", "ask again"]);
+    said(asking).fails(1, &["the daemon ended before the copy was whole", "run this command again"]);
     wait_for("another daemon", || place.daemon().is_some_and(|pid| pid != daemon));
     assert!(log(&place).contains("was being rebuilt when the former daemon ended"), "{}", log(&place));
     assert_eq!(written(&place), [true, false]);

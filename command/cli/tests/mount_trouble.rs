@@ -293,7 +293,7 @@ fn by_the_name_that_mount_uses() {
     assert_eq!(m.state("x-wal")["tracked"], true);
     by("umount.fuse.seawall", &["at", "-t", "fuse.seawall"]).succeeds();
     assert!(!m.behind("x-journal").exists(), "its guard is down");
-    by("mount.seawall", &["backing", "at", "-o", "sync"]).fails(2, &["sync: not known"]);
+    by("mount.seawall", &["backing", "at", "-o", "sync"]).fails(2, &["sync: unknown"]);
     let options = format!("{options},ro,nosuid,nodev,noexec,noatime");
     by("mount.seawall", &["backing", "at", "-o", &options]).succeeds();
     let mounts = fs::read_to_string("/proc/thread-self/mounts").expect("the kernel's list");

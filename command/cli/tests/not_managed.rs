@@ -73,7 +73,7 @@ fn a_database_elsewhere_is_named_also_beside_one_that_is_logged() {
     let both = format!("{}; {elsewhere}", writes("x-wal").join(" "));
     for script in [&elsewhere, &both] {
         let said = run_with(&place, &["sh", "-c", script]);
-        said.succeeds().says(&["WARNING", "y-wal", "outside of what is managed", "--data"]);
+        said.succeeds().says(&["WARNING", "y-wal", "outside the managed directories", "--data"]);
         assert_eq!(said.err.matches("WARNING").count(), 1, "once: {}", said.err);
     }
     // While it runs.

@@ -172,7 +172,7 @@ fn every_command_is_tried() {
 fn what_cannot_be_printed_is_a_failure_and_what_was_to_be_done_is_done() {
     let place = Place::new();
     let said = run(&place, &words(&place, "status --pool {pool} --json"), Sink::Full, false);
-    said.fails(1, &["writing to standard output", "No space left"]);
+    said.fails(1, &["cannot write to standard output", "No space left"]);
     // Work is not cut short by a reader who has left.
     let said = run(&place, &words(&place, "init {new} --size 16M --emulated"), Sink::NoReader, false);
     said.succeeds();
@@ -226,7 +226,7 @@ fn no_number_overflows() {
     }
     for time in ["213503982334601d", "18446744073709551615s", "0"] {
         for command in WITH_TIMES {
-            try_it(command, time).fails(2, &["no duration"]);
+            try_it(command, time).fails(2, &["not a duration"]);
         }
     }
 }

@@ -62,7 +62,7 @@ fn checkpoints_are_near_and_a_crash_shows_how_fast_its_redo_is_replayed() {
     server.launch(&of_run, &["-c", "full_page_writes=off"]);
     wait_for("what memory held before", || {
         let said = std::fs::read_to_string(server.said()).expect("written");
-        said.contains("the machine was restarted: ") && said.contains(" of what memory held")
+        said.contains("the machine was restarted: ") && said.contains(" of what memory had held")
     });
     assert_eq!(ask("SELECT count(*) FROM t WHERE filler LIKE 'y%'"), "5000");
     wait_for("what the recovery showed", || {
@@ -117,7 +117,7 @@ fn what_cannot_be_near_is_said_before_anything_starts() {
     is_refused("redis", "1s", "true", &["seawall twin"]);
     is_refused("mariadb", "1ms", "true", &["start alone"]);
     is_refused("mariadb", "5s", "true", &["seawall tune"]);
-    place.seawall(&["tune", "postgres", "--recovery", "soon"]).fails(2, &["no time"]);
+    place.seawall(&["tune", "postgres", "--recovery", "soon"]).fails(2, &["not a time"]);
     let postgres = place.seawall(&["tune", "postgres", "--recovery", "1s"]).out;
     assert!(
         postgres.contains("max_wal_size = 32MB") && postgres.contains("With these settings alone"),

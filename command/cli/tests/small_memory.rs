@@ -42,7 +42,7 @@ fn in_a_container(script: &str) -> Option<(Place, Said)> {
 #[test]
 fn a_log_beside_the_data_is_as_large_as_there_is_room_in_memory() {
     let Some((place, said)) = in_a_container("run; left; run --emulated; ls /dev/shm") else { return };
-    said.succeeds().says(&["a log of 32 MiB: /dev/shm has 64 MiB free", "--shm-size", "--size"]);
+    said.succeeds().says(&["a log of 32 MiB, as /dev/shm has only 64 MiB free", "--shm-size", "--size"]);
     assert_eq!(said.out.trim(), "seawall-0.pool", "of the first run nothing is left");
     assert!(place.file("s.seawall").exists());
     let whole =
@@ -67,11 +67,11 @@ fn a_log_that_does_not_fit_says_what_to_do_and_that_works() {
     let first = text("first");
     assert!(first.contains("/dev/shm has no room") && first.contains("--size"), "{first}");
     assert!(
-        text("second").contains("is empty: it is made anew, with 32 MiB in the place of 128 MiB"),
+        text("second").contains("is empty: making it again, with 32 MiB instead of 128 MiB"),
         "{}",
         text("second")
     );
-    assert!(!text("third").contains("anew"), "{}", text("third"));
+    assert!(!text("third").contains("making it again"), "{}", text("third"));
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn a_log_that_holds_something_is_not_made_anew() {
             "run", "--block", &log, "--size", size, "--preset", "sqlite", "--data", ".", "--", "true",
         ])
     };
-    run("32M").succeeds().says(&["b.log has 16 MiB already: --size is for a new one"]);
+    run("32M").succeeds().says(&["b.log already has 16 MiB: --size is only for a new log"]);
     assert_eq!(Writer::found(&place), 20);
-    run("32M").succeeds().says(&["b.log is empty: it is made anew, with 32 MiB in the place of 16 MiB"]);
-    assert!(!run("32M").succeeds().err.contains("anew"));
+    run("32M").succeeds().says(&["b.log is empty: making it again, with 32 MiB instead of 16 MiB"]);
+    assert!(!run("32M").succeeds().err.contains("making it again"));
 }

@@ -223,6 +223,6 @@ fn a_pool_that_is_there_is_given_no_area() {
         "--",
         "true",
     ];
-    place.seawall(&run).fails(125, &["without a spill area", "only a new pool is given one"]);
+    place.seawall(&run).fails(125, &["without a spill area", "only a new pool can get one"]);
     assert!(!fs::exists(&area).expect("asked"));
 }

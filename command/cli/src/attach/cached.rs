@@ -105,12 +105,16 @@ fn check_directory(machine: &Machine, service: &Service, wanted: &Cached, pool: 
         return Ok(());
     }
     let owner = crate::user::name(service.uid);
-    let make = format!("make one for it (`install -d -o {owner} DIRECTORY`), or leave --cache-path out");
+    let make =
+        format!("make a directory for it (`install -d -o {owner} DIRECTORY`), or leave --cache-path out");
     let Ok(found) = std::fs::metadata(machine.at(dir)) else {
         bail!("there is no directory {} for the block cache: {make}", dir.display());
     };
     if service.uid != 0 && !may_make(&found, service.uid, true) {
-        bail!("{owner}, whose daemon makes the block cache, may not write in {}: {make}", dir.display());
+        bail!(
+            "{owner} may not write in {}, and the daemon makes the block cache as that user: {make}",
+            dir.display()
+        );
     }
     Ok(())
 }
@@ -125,9 +129,9 @@ pub fn check_others(machine: &Machine, wanted: &Attached) -> Result<()> {
         if arguments != mine.arguments() {
             let service = short_name(&wanted.unit);
             bail!(
-                "the daemon of the pool {0} gets a block cache from {other} too, and another one ({arguments}): a pool has \
-                 one cache. Attach {service} without --cache, and it shares that one; or first `seawall attach {other} \
-                 --no-cache`",
+                "{other} already gives the daemon of the pool {0} another block cache ({arguments}), and a \
+                 pool has only one. Attach {service} without --cache, and it shares that one; or first run \
+                 `seawall attach {other} --no-cache`",
                 wanted.pool.display()
             );
         }
@@ -155,7 +159,7 @@ pub fn of_others(machine: &Machine, wanted: &Attached) -> Vec<(String, String)> 
 /// If it cannot be made.
 pub fn make_directory(machine: &Machine, dir: &Path, uid: u32) -> Result<()> {
     let at = machine.at(dir);
-    let doing = || format!("making {}", dir.display());
+    let doing = || format!("cannot create {}", dir.display());
     std::fs::create_dir(&at).with_context(doing)?;
     lchown(&at, Some(uid), None).with_context(doing)
 }
@@ -186,7 +190,8 @@ pub fn remove(machine: &Machine, path: &Path, dir: &Path) -> bool {
         Err(e) => {
             let path = path.display();
             errln!(
-                "seawall: the block cache stays: {e}. Nothing in it is needed: `rm {path}` when nobody uses it"
+                "seawall: cannot remove the block cache: {e}. Nothing in it is needed: `rm {path}` when no \
+                 process uses it"
             );
             false
         }

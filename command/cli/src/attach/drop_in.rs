@@ -124,7 +124,7 @@ impl Attached {
         let (program, pool) = (self.program.display(), self.pool.display());
         let (preset, policy, data) = (&self.preset, &self.policy, self.data.display());
         let mut text = format!(
-            "# Written by `seawall attach`, removed by `seawall detach {service}`. Not to be edited: attach anew.\n\
+            "# Written by `seawall attach`, removed by `seawall detach {service}`. Do not edit it: attach again.\n\
              [Unit]\nWants={daemon}\nAfter={daemon}\n"
         );
         if self.has_keepers {
@@ -185,7 +185,10 @@ impl Attached {
         let path = drop_in(unit);
         let Some(text) = machine.read(&path)? else { return Ok(None) };
         let Some((service, ours)) = text.split_once("[X-Seawall]") else {
-            bail!("{} is not as `seawall attach` wrote it: its part [X-Seawall] is missing", path.display());
+            bail!(
+                "{} is not as `seawall attach` wrote it: its section [X-Seawall] is missing",
+                path.display()
+            );
         };
         let settings = parse(ours);
         let get = |key: &str| settings.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone());
@@ -226,7 +229,7 @@ impl Attached {
 pub fn check_plain(path: &Path) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@,=~".contains(c);
     if !path.to_string_lossy().chars().all(plain) {
-        bail!("{}: a path in a unit must be of letters, digits and /._-+:@,=~ only", path.display());
+        bail!("{}: a path in a unit may contain only letters, digits and /._-+:@,=~", path.display());
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ pub fn find(
     }
     if service.preset != Preset::Postgres {
         bail!(
-            "--follow-tables: only PostgreSQL writes a table anew into other files; {}'s keep their names",
+            "--follow-tables: only PostgreSQL rewrites a table into new files; those of {} keep their names",
             service.preset.name()
         );
     }
@@ -57,8 +57,9 @@ pub fn check(machine: &Machine, wanted: &Attached) -> Result<()> {
     for other in others(machine, wanted)? {
         if other.preset == wanted.preset && (other.follower.is_some() || wanted.follower.is_some()) {
             bail!(
-                "{0} is a PostgreSQL with the pool {1} too, and of two servers nobody could say whose a table is: attach one \
-                 of them to another pool, or without following tables (`seawall attach SERVICE --no-follow-tables`)",
+                "{0} is another PostgreSQL server with the pool {1}, and with two of them Seawall cannot \
+                 tell whose a table is: attach one of them to another pool, or without following tables \
+                 (`seawall attach SERVICE --no-follow-tables`)",
                 short_name(&other.unit),
                 wanted.pool.display()
             );
@@ -88,12 +89,12 @@ pub fn render(attached: &Attached) -> Option<String> {
     let (unit, service, daemon) = (&attached.unit, short_name(&attached.unit), attached.daemon());
     let (program, pool) = (attached.program.display(), attached.pool.display());
     Some(format!(
-        "# Written by `seawall attach`, removed by `seawall detach {service}`. Not to be edited: attach anew.\n\
+        "# Written by `seawall attach`, removed by `seawall detach {service}`. Do not edit it: attach again.\n\
          [Unit]\nDescription=Tables of {service} that the block cache keeps, followed through rewrites\n\
          Documentation=man:seawall-cache(1)\nBindsTo={unit}\nAfter={unit} {daemon}\n\n\
          [Service]\nUser={user}\n\
          ExecStart={program} cache refresh --follow --wait --pool {pool}\n\
-         # It waits for server and daemon itself.\nRestart=on-failure\nRestartSec=10s\nNoNewPrivileges=yes\n"
+         # It waits for the server and the daemon itself.\nRestart=on-failure\nRestartSec=10s\nNoNewPrivileges=yes\n"
     ))
 }
 
@@ -103,7 +104,8 @@ pub fn tell(machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
     if is_new && machine.is_running(&wanted.unit) {
         let service = short_name(&wanted.unit);
         errln!(
-            "seawall: tables are followed from the next start of {service}; from now on: `systemctl start {}`",
+            "seawall: tables are followed from the next start of {service} on; to follow them now: \
+             `systemctl start {}`",
             follower(&wanted.unit)
         );
     }

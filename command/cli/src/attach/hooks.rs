@@ -142,7 +142,10 @@ fn start(pool: &Path, roots: &[AddRoot]) -> Result<()> {
 
 fn connect(pool: &Path, unit: &str) -> Result<Control> {
     let control = Control::connect(pool).with_context(|| {
-        format!("the pool {} (is its file system mounted?); the database is not started", pool.display())
+        format!(
+            "cannot use the pool {} (is its file system mounted?), so the database is not started",
+            pool.display()
+        )
     })?;
     control.with_context(|| {
         format!(
@@ -161,7 +164,7 @@ fn register(pool: &Path, unit: &str, roots: &[AddRoot]) -> Result<()> {
 
 fn check(pool: &Path) -> Result<()> {
     let main: Option<u32> = std::env::var("MAINPID").ok().and_then(|pid| pid.parse().ok());
-    let pid = main.context("systemd gave no MAINPID: is this called by a unit?")?;
+    let pid = main.context("MAINPID is not set: did a unit of systemd call this?")?;
     let begin = Instant::now();
     while let Some(text) = witness::missing(pid) {
         if begin.elapsed() > PATIENCE {
@@ -180,7 +183,7 @@ fn check(pool: &Path) -> Result<()> {
         );
     }
     if let Some(why) = status.without_cache {
-        errln!("seawall: WARNING: WITHOUT the block cache: {why}");
+        errln!("seawall: WARNING: the database runs WITHOUT the block cache: {why}");
     }
     Ok(())
 }
@@ -195,7 +198,10 @@ fn stop(pool: &Path) -> Result<()> {
     let Ok(Some(control)) = Control::connect(pool) else { return Ok(()) };
     let closed: Stopped = control.request(Kind::Stop, &Stop { if_idle: true, stay: true })?;
     if !closed.ended {
-        errln!("seawall: processes {:?} still use the log; it is closed when they have ended", closed.users);
+        errln!(
+            "seawall: processes {:?} still use the log; the daemon closes it when they have ended",
+            closed.users
+        );
     }
     Ok(())
 }

@@ -54,19 +54,20 @@ pub fn service(machine: &Machine, unit: &Unit, given: &Given<'_>) -> Result<Serv
     let cluster = cluster(machine, name)?;
     let Some(preset) = given.preset.map_or_else(|| preset_of(name), Preset::from_name) else {
         let all = database::presets().join(", ");
-        bail!("which database is {name}? Say so with --preset ({all}) and --data");
+        bail!("cannot tell which database {name} is: name it with --preset ({all}) and --data");
     };
     let data = match (given.data, &cluster) {
         (Some(data), _) => data.to_owned(),
         (None, Some(cluster)) => cluster.data(machine)?,
-        (None, None) => default_data(preset)
-            .map(PathBuf::from)
-            .with_context(|| format!("where is the data of {name}? Say so with --data"))?,
+        (None, None) => default_data(preset).map(PathBuf::from).with_context(|| {
+            format!("cannot tell where the data of {name} is: name its directory with --data")
+        })?,
     };
-    let data = machine.real(&data).with_context(|| format!("the data directory {}", data.display()))?;
+    let data =
+        machine.real(&data).with_context(|| format!("cannot find the data directory {}", data.display()))?;
     let found = std::fs::metadata(machine.at(&data))?;
     if preset == Preset::Postgres && !machine.at(&data).join("PG_VERSION").exists() {
-        bail!("{} is no PGDATA (it has no PG_VERSION): give the right one with --data", data.display());
+        bail!("{} is not a PGDATA (it has no PG_VERSION): give the right one with --data", data.display());
     }
     check_user(unit, &data, found.uid())?;
     let environment = cluster.map(|cluster| cluster.etc.join("environment"));
@@ -105,9 +106,7 @@ fn cluster(machine: &Machine, service: &str) -> Result<Option<Cluster>> {
     if service == "postgresql" && debian {
         let list = clusters(machine);
         let list = if list.is_empty() { "none is configured".into() } else { list.join(", ") };
-        bail!(
-            "postgresql is only the name for all clusters of this machine: attach each by its own name ({list})"
-        );
+        bail!("postgresql stands for all clusters of this machine: attach each one by its own name ({list})");
     }
     let Some((version, name)) = service.strip_prefix("postgresql@").and_then(|rest| rest.split_once('-'))
     else {
@@ -118,7 +117,7 @@ fn cluster(machine: &Machine, service: &str) -> Result<Option<Cluster>> {
         if !debian {
             return Ok(None);
         }
-        bail!("there is no cluster {version}/{name}: there is {}", clusters(machine).join(", "));
+        bail!("there is no cluster {version}/{name}; the clusters here: {}", clusters(machine).join(", "));
     }
     Ok(Some(Cluster { etc, version: version.into(), name: name.into() }))
 }
@@ -165,7 +164,10 @@ fn check_user(unit: &Unit, data: &Path, owner: u32) -> Result<()> {
         );
     }
     if let Some(root) = unit.get("RootDirectory").or(unit.get("RootImage")) {
-        bail!("{} runs in a root of its own ({root}), where the preload library is not found", unit.name);
+        bail!(
+            "{} runs in a root directory of its own ({root}), which does not have the preload library",
+            unit.name
+        );
     }
     let Some(user) = unit.get("User").filter(|user| !user.contains('%')) else { return Ok(()) };
     let owner = user::name(owner);

@@ -67,7 +67,7 @@ impl Machine {
             {
                 Ok(None)
             }
-            Err(e) => Err(e).with_context(|| format!("reading {}", at.display())),
+            Err(e) => Err(e).with_context(|| format!("cannot read {}", at.display())),
         }
     }
 
@@ -77,7 +77,7 @@ impl Machine {
     /// What could not be done.
     pub fn write(&self, path: &Path, text: &str) -> Result<()> {
         let at = self.at(path);
-        let doing = || format!("writing {}", at.display());
+        let doing = || format!("cannot write {}", at.display());
         let dir = at.parent().with_context(doing)?;
         fs::create_dir_all(dir).with_context(doing)?;
         let like_the_old = |file: &fs::File| {
@@ -98,7 +98,7 @@ impl Machine {
         let at = self.at(path);
         match fs::remove_file(&at) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(e).with_context(|| format!("removing {}", at.display()));
+                return Err(e).with_context(|| format!("cannot remove {}", at.display()));
             }
             _ => {}
         }
@@ -161,7 +161,7 @@ fn show(unit: &str, property: &str) -> String {
 /// # Errors
 /// If it fails, or is not there.
 pub fn systemctl(arguments: &[&str]) -> Result<()> {
-    let status = Command::new("systemctl").args(arguments).status().context("starting systemctl")?;
+    let status = Command::new("systemctl").args(arguments).status().context("cannot start systemctl")?;
     if !status.success() {
         bail!("systemctl {} failed ({status})", arguments.join(" "));
     }

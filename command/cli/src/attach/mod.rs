@@ -90,7 +90,7 @@ pub fn attach(how: &Attach) -> Result<()> {
 /// Where Seawall is installed on that machine.
 fn installed(machine: &Machine) -> Result<(PathBuf, PathBuf)> {
     if machine.is_live() {
-        let program = std::env::current_exe().context("finding this program")?;
+        let program = std::env::current_exe().context("cannot find this program")?;
         return Ok((std::fs::canonicalize(&program).unwrap_or(program), preload::find()?));
     }
     let places = ["/usr", "/usr/local"].map(|prefix| {

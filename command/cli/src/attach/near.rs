@@ -102,7 +102,7 @@ fn unit(wanted: &Attached, near: &Near, user: &str) -> String {
     let (unit, service) = (&wanted.unit, short_name(&wanted.unit));
     let (program, data, time) = (wanted.program.display(), wanted.data.display(), &near.time);
     format!(
-        "# Written by `seawall attach`, removed by `seawall detach {service}`. Not to be edited: attach anew.\n\
+        "# Written by `seawall attach`, removed by `seawall detach {service}`. Do not edit it: attach again.\n\
          [Unit]\nDescription=Checkpoints of {service}, near enough for a recovery within {time}\n\
          BindsTo={unit}\nAfter={unit}\n\n\
          [Service]\nUser={user}\n\

@@ -49,7 +49,7 @@ pub fn place(machine: &Machine, how: &Attach, service: &Service, before: Option<
     let may_make = how.wanted.may_make() || (how.wanted.named().is_none() && before.is_none());
     if !may_make {
         bail!(
-            "there is no pool {0}: add --size (for example --size 1G) and it is made, for {1}",
+            "there is no pool {0}: add --size (for example --size 1G) to make it, for {1}",
             place.path.display(),
             crate::user::name(service.uid)
         );
@@ -68,7 +68,7 @@ fn second(how: &Attach) -> Option<&Path> {
 fn check_second(machine: &Machine, how: &Attach, service: &Service, place: &Place) -> Result<()> {
     let Some(second) = second(how) else { return Ok(()) };
     if place.on_disk {
-        bail!("a log on a disk has no spill area (--spill): it is as large as it need be, see --size");
+        bail!("a log on a disk has no spill area (--spill): it is as large as it needs to be, see --size");
     }
     let (path, owner) = (place.path.display(), crate::user::name(service.uid));
     let (what, init) = match how.wanted.mirror() {
@@ -77,11 +77,11 @@ fn check_second(machine: &Machine, how: &Attach, service: &Service, place: &Plac
     };
     let by_hand = |why| format!("{why}: make {what} first, as {owner}: `seawall init {init}`");
     if !machine.is_live() {
-        bail!(by_hand("its paths on the image's machine cannot be written into the log from here"));
+        bail!(by_hand("a log made from here cannot hold the paths of the image's machine"));
     }
     if block::is_device(second) {
         bail!(by_hand(
-            "a device must be the database's user's after every start of the machine (a udev rule)"
+            "the database's user must own the device after every start of the machine (a udev rule)"
         ));
     }
     Ok(())
@@ -158,9 +158,9 @@ impl NewPool<'_> {
 /// The path that a file which is not there would have.
 fn real_path_of_new(machine: &Machine, path: &Path) -> Result<PathBuf> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        bail!("{} is no path of a pool", path.display())
+        bail!("{} cannot be the path of a pool", path.display())
     };
-    let dir = machine.real(dir).with_context(|| format!("looking for the directory {}", dir.display()))?;
+    let dir = machine.real(dir).with_context(|| format!("cannot find the directory {}", dir.display()))?;
     Ok(dir.join(name))
 }
 
@@ -183,16 +183,18 @@ fn default(machine: &Machine, how: &Attach, service: &Service) -> Result<Place> 
 /// Nothing was named, and there is no place for a default.
 fn which(why: anyhow::Error) -> anyhow::Error {
     anyhow!(
-        "which pool? There is no persistent memory mounted with DAX here, and beside the data no log can be made: \
-         {why:#}. Name a place with --block (a file on a disk) or --pool, or try Seawall with --emulated: in RAM, \
-         which survives a crash of the database, but NOT a crash or power cut of this machine"
+        "no pool is named, there is no persistent memory mounted with DAX here, and Seawall cannot make a \
+         log beside the data: {why:#}. Name a place with --block (a file on a disk) or --pool, or try \
+         Seawall with --emulated: in RAM, which survives a crash of the database, but NOT a crash or power \
+         cut of this machine"
     )
 }
 
 /// To the database's user.
 fn give(at: &Path, path: &Path, service: &Service) -> Result<()> {
     let owner = crate::user::name(service.uid);
-    lchown(at, Some(service.uid), None).with_context(|| format!("giving {} to {owner}", path.display()))?;
+    lchown(at, Some(service.uid), None)
+        .with_context(|| format!("cannot give {} to {owner}", path.display()))?;
     errln!("seawall: made {} for {owner}", path.display());
     Ok(())
 }
@@ -212,8 +214,8 @@ fn check(
     if owner != service.uid {
         let wanted = crate::user::name(service.uid);
         bail!(
-            "the pool {0} belongs to {1}, the data to {wanted}, and only the owner's processes are served: take \
-             another pool, or `chown {wanted} {0}` if nothing of {1} uses it",
+            "the pool {0} belongs to {1}, the data to {wanted}, and a daemon serves only processes of the \
+             pool's owner: take another pool, or `chown {wanted} {0}` if nothing of {1} uses it",
             path.display(),
             crate::user::name(owner)
         );

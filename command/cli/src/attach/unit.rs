@@ -55,8 +55,8 @@ impl Unit {
         let asked = full_name(service)?;
         let Some(file) = locate(machine, &asked) else {
             bail!(
-                "there is no service {service}: `systemctl list-units --type=service` shows those that run. A \
-                 PostgreSQL of Debian is called postgresql@VERSION-CLUSTER (pg_lsclusters)"
+                "there is no service {service}: `systemctl list-units --type=service` shows those that run. \
+                 Debian calls a PostgreSQL service postgresql@VERSION-CLUSTER (pg_lsclusters)"
             );
         };
         let real = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());

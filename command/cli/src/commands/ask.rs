@@ -49,7 +49,10 @@ pub fn drain(ask: &Ask) -> Result<()> {
     }
     match dirty {
         0 => outln!("drained: every record is in its file"),
-        n => outln!("{n} files are written faster than they can be drained; what was there before is done"),
+        n => outln!(
+            "{n} files are written faster than Seawall can drain them; what the log held before is in the \
+             files"
+        ),
     }
     Ok(())
 }

@@ -84,8 +84,8 @@ fn prepare_service(how: &Daemon) -> Result<()> {
     let owner = std::fs::metadata(&how.pool)
         .with_context(|| {
             format!(
-                "the pool {} is not there. If it was in RAM it is gone since the restart, and so is what only \
-                 it held: make a new one with `seawall init`, or `seawall detach` the service",
+                "cannot find the pool {}. If it was in RAM, the restart removed it, with everything that \
+                 only it held: make a new one with `seawall init`, or `seawall detach` the service",
                 how.pool.display()
             )
         })?
@@ -103,7 +103,7 @@ fn prepare_service(how: &Daemon) -> Result<()> {
 
 /// The watch on foreign writers, made with root's rights, becomes the daemon's stdin.
 fn hand_over(watch: &OwnedFd) -> Result<()> {
-    rustix::stdio::dup2_stdin(watch).context("handing the watch over")
+    rustix::stdio::dup2_stdin(watch).context("cannot hand the watch over to the daemon")
 }
 
 /// sd_notify(3).
@@ -116,7 +116,7 @@ pub fn tell_systemd() {
     };
     let told = address.and_then(|to| UnixDatagram::unbound()?.send_to_addr(b"READY=1", &to));
     if let Err(e) = told {
-        errln!("telling systemd that the daemon is ready: {e}");
+        errln!("cannot tell systemd that the daemon is ready: {e}");
     }
 }
 

@@ -62,7 +62,7 @@ fn show(how: &Doctor, report: &Report) -> Result<()> {
     match &how.html {
         Some(file) => {
             std::fs::write(file, html(&report.document()))
-                .with_context(|| format!("writing {}", file.display()))?;
+                .with_context(|| format!("cannot write {}", file.display()))?;
             outln!("{}", file.display());
         }
         None => out!("{}", text(&report.document())),

@@ -152,8 +152,8 @@ fn around(frozen: &[Frozen], command: &[OsString]) -> Result<ExitCode> {
     }
     if !lasted {
         bail!(
-            "the freeze ended before the command did (its limit, somebody's `seawall thaw`, or the end of the daemon): what was \
-             copied may need records that are in the log. Copy it again"
+            "the freeze ended before the command did (its limit, another `seawall thaw`, or the end of the \
+             daemon): what was copied may need records that are in the log. Copy it again"
         );
     }
     code
@@ -166,12 +166,12 @@ fn thaw_one(control: &Control) -> Result<Answered, ControlError> {
 fn run(command: &[OsString]) -> Result<ExitCode> {
     let (program, arguments) = command.split_first().context("no command")?;
     let child = Command::new(program).args(arguments).spawn();
-    let mut child = child.with_context(|| format!("starting {}", program.to_string_lossy()))?;
+    let mut child = child.with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
     // It gets the terminal's signals like us, and we outlive it: whoever ends it wants the freeze to end after it.
     let mut mask = SigSet::empty();
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| mask.add(signal));
-    mask.thread_block().context("blocking signals")?;
-    let status = child.wait().context("waiting for the command")?;
+    mask.thread_block().context("cannot block signals")?;
+    let status = child.wait().context("cannot wait for the command")?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
@@ -205,8 +205,8 @@ pub fn thaw(how: &Thaw) -> Result<()> {
         // Of all those in use some may not have been frozen.
         if !done.frozen && !how.what.all {
             bail!(
-                "nothing is frozen in {}: a freeze ends by itself after its --for, and with its daemon. What was copied since \
-                 may need records that are in the log",
+                "nothing is frozen in {}: a freeze ends by itself after its --for, and with its daemon. What \
+                 was copied after that may need records that are in the log",
                 pool.display()
             );
         }
@@ -225,7 +225,10 @@ pub fn thaw(how: &Thaw) -> Result<()> {
 
 fn left_out(done: &Answered) {
     for line in &done.left_out {
-        errln!("seawall: stays out of the log, with real fsyncs, until the database starts anew: {line}");
+        errln!(
+            "seawall: this file stays out of the log, with real fsyncs, until the database starts again: \
+             {line}"
+        );
     }
 }
 
@@ -250,7 +253,7 @@ fn find(directory: Option<&Path>) -> Result<PathBuf> {
     if let Some(pool) = all.into_iter().find(|pool| has(pool, dir)) {
         return pool::existing(Some(&pool));
     }
-    let pool = pool::existing(None).with_context(|| format!("looking for the pool of {}", dir.display()))?;
+    let pool = pool::existing(None).with_context(|| format!("cannot find the pool of {}", dir.display()))?;
     Ok(pool)
 }
 

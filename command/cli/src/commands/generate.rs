@@ -20,7 +20,7 @@ pub struct Generate {
 
 /// Writes them.
 pub fn generate(what: &Generate, command: clap::Command) -> Result<()> {
-    let failed = |dir: &Path| format!("writing to {}", dir.display());
+    let failed = |dir: &Path| format!("cannot write to {}", dir.display());
     fs::create_dir_all(&what.man).with_context(|| failed(&what.man))?;
     clap_mangen::generate_to(command.clone(), &what.man).with_context(|| failed(&what.man))?;
     let mut command = command;

@@ -38,7 +38,7 @@ pub struct Init {
 pub fn init(how: &Init) -> Result<()> {
     how.keepers.check()?;
     if how.force && !how.keepers.is_empty() {
-        bail!("a log that keepers keep replaces nothing: choose another path, or leave --force out");
+        bail!("a log that keepers keep cannot replace a file: choose another path, or leave --force out");
     }
     match how.size.filter(|_| !how.block) {
         Some(size) if !how.keepers.is_empty() => how.keepers.make(&how.pool, size)?,

@@ -57,7 +57,7 @@ fn spill(area: &offline::SpillView) -> String {
     let said = format!("{}, {used} of {} slots in use", area.path, area.slots);
     match &area.trouble {
         None => said,
-        Some(why) => format!("{said}, which cannot be read: {why}"),
+        Some(why) => format!("{said}; it cannot be read: {why}"),
     }
 }
 

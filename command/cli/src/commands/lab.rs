@@ -23,7 +23,7 @@ pub struct Lab {
 
 /// Becomes `seawall-lab`; returns only if that failed.
 pub fn lab(how: &Lab) -> Result<()> {
-    let own = std::env::current_exe().context("finding this program")?;
+    let own = std::env::current_exe().context("cannot find this program")?;
     let Some(program) = find(&own) else {
         bail!(
             "{PROGRAM} is not installed: it is neither beside {} nor in PATH. `make install` and the package put it \
@@ -33,7 +33,7 @@ pub fn lab(how: &Lab) -> Result<()> {
         );
     };
     let error = Command::new(&program).args(&how.words).exec();
-    Err(error).with_context(|| format!("starting {}", program.display()))
+    Err(error).with_context(|| format!("cannot start {}", program.display()))
 }
 
 fn find(own: &Path) -> Option<PathBuf> {

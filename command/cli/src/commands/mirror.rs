@@ -92,8 +92,9 @@ fn rebuild(control: &Control, at: &Path, on: &Path, force: bool) -> Result<()> {
 fn gone(error: ControlError, at: &Path) -> anyhow::Error {
     match error {
         ControlError::Gone => anyhow!(
-            "the daemon ended meanwhile, and the copy is not whole: `seawall status --pool {}` shows whether another one \
-             serves the log; then ask again. A start of the log that is not in use finishes it",
+            "the daemon ended before the copy was whole: `seawall status --pool {}` shows whether another \
+             daemon serves the log; if so, run this command again. Otherwise the next start of the log \
+             finishes the copy",
             at.display()
         ),
         error => error.into(),
@@ -108,7 +109,7 @@ fn tell_where(control: &Control, at: &Path) -> Result<()> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     if ![&first, &second].iter().any(|path| real(path) == real(at)) {
         outln!(
-            "{} is no copy of the log any more: from the next start on name {} or {} instead",
+            "{} is not a copy of the log any more: from the next start on, name {} or {} instead",
             at.display(),
             first.display(),
             second.display()
@@ -121,8 +122,8 @@ fn tell_where(control: &Control, at: &Path) -> Result<()> {
 fn signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-    set.thread_block().context("blocking signals")?;
-    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("waiting for signals")
+    set.thread_block().context("cannot block signals")?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("cannot wait for signals")
 }
 
 /// Waits a moment. True: somebody wants us to end.
@@ -131,7 +132,7 @@ fn wait(signals: &SignalFd) -> Result<bool> {
     match poll(&mut fds, Some(&LOOK)) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error).context("waiting for signals"),
+        Err(error) => Err(error).context("cannot wait for signals"),
     }
 }
 

@@ -71,7 +71,7 @@ pub fn go(host: &dyn Host, mut plan: Plan, go: &Go) -> Result<()> {
     carry_out(&mut plan, host, |number, step| progress(number, count, step)).with_context(|| {
         let begun = record::load(host, &name).is_ok();
         if begun {
-            format!("what was done until then is taken back by: seawall {command} undo {name} --yes")
+            format!("the plan is only partly carried out (`seawall {command} undo {name} --yes` undoes that)")
         } else {
             "nothing was changed".to_owned()
         }
@@ -79,7 +79,7 @@ pub fn go(host: &dyn Host, mut plan: Plan, go: &Go) -> Result<()> {
     if go.json {
         return shown(&plan, true);
     }
-    outln!("{name} is set up. It is taken back by: seawall {command} undo {name} --yes");
+    outln!("{name} is set up. To undo it: seawall {command} undo {name} --yes");
     plan.next.iter().for_each(|line| outln!("  {line}"));
     Ok(())
 }
@@ -102,7 +102,8 @@ pub fn shown(plan: &Plan, json: bool) -> Result<()> {
     out!("{}", plan.text());
     outln!();
     outln!(
-        "Nothing was changed. The same command with --yes does this, after it has looked again that nothing is in use."
+        "Nothing was changed. The same command with --yes does this, after checking again that nothing is in \
+         use."
     );
     Ok(())
 }
@@ -154,14 +155,14 @@ pub fn take_back_named(host: &dyn Host, name: &str, go: &Go, of: Of) -> Result<(
         let begun = |step: &&Step| step.state != State::Planned;
         for step in plan.steps.iter().rev().filter(begun) {
             let Some(act) = &step.undo else { continue };
-            outln!("{} is taken back:", step.title);
+            outln!("{}; to undo it:", step.title);
             act.lines().iter().for_each(|line| outln!("      {line}"));
         }
         outln!("Nothing was changed. The same command with --yes does this.");
         return Ok(());
     }
     must_be_root()?;
-    take_back(&mut plan, host, |_, step| errln!("taken back: {}", step.title))?;
+    take_back(&mut plan, host, |_, step| errln!("undone: {}", step.title))?;
     outln!("{name} is gone.");
     Ok(())
 }
@@ -169,7 +170,8 @@ pub fn take_back_named(host: &dyn Host, name: &str, go: &Go, of: Of) -> Result<(
 pub fn must_be_root() -> Result<()> {
     if !geteuid().is_root() {
         bail!(
-            "this changes the machine, so it needs root: sudo seawall …. Without --yes the plan is shown to anybody"
+            "this changes the machine, so it needs root: sudo seawall …. Without --yes any user can see the \
+             plan"
         );
     }
     Ok(())

@@ -135,7 +135,7 @@ fn free(host: &dyn Host, machine: &Machine, json: bool) -> Result<()> {
             "Nothing is free here: no region with room, no CXL device, no empty disk{}.",
             planned::as_root()
         );
-        outln!("seawall doctor says what there is; a log needs no device of its own (seawall run).");
+        outln!("seawall doctor shows what there is; a log needs no device of its own (seawall run).");
     }
     for free in found {
         outln!("{}  {}, {}", free.source, size::human(free.bytes), free.what);

@@ -142,7 +142,7 @@ fn tell(pool: &Path, done: &Recovery) {
     }
     report.files.iter().for_each(|file| outln!("  {}", file.display()));
     if report.torn > 0 {
-        outln!("{} writes were cut by the crash; they had not been acknowledged", report.torn);
+        outln!("the crash cut {} writes short; they had not been acknowledged", report.torn);
     }
     report.dropped.iter().for_each(|line| outln!("not needed: {line}"));
     report.given_up.iter().for_each(|line| outln!("given up: {line}"));

@@ -17,7 +17,7 @@ use crate::{show, size, user};
 /// Recovers them all.
 pub fn recover_all(as_json: bool) -> Result<()> {
     let registry = boot::registry();
-    let all = boot::entries().with_context(|| format!("the registry {}", registry.display()))?;
+    let all = boot::entries().with_context(|| format!("cannot read the registry {}", registry.display()))?;
     let me = nix::unistd::geteuid();
     let mine = all.into_iter().filter(|entry| me.is_root() || entry.by == me.as_raw());
     let started: Vec<(Entry, Result<Child>)> = mine.map(|entry| (entry.clone(), start(&entry))).collect();
@@ -51,7 +51,7 @@ pub fn forget(pool: &Path) -> Result<()> {
     if !boot::leave(pool) {
         bail!("{} is not registered, or not by you: `ls -l {}`", pool.display(), boot::registry().display());
     }
-    outln!("{} is not recovered at the start of the machine any more", pool.display());
+    outln!("{} is no longer recovered when the machine starts", pool.display());
     Ok(())
 }
 
@@ -63,19 +63,18 @@ fn start(entry: &Entry) -> Result<Child> {
             entry.pool.display()
         );
     }
-    let mut command = Command::new(std::env::current_exe().context("finding this program")?);
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(["recover", "--json", "--registered-by", &entry.by.to_string(), "--pool"]).arg(&entry.pool);
     // The session, if there is one, is not that of the pool's owner.
     command.env_remove("XDG_RUNTIME_DIR");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().context("starting its recovery")
+    command.spawn().context("cannot start its recovery")
 }
 
 fn read(entry: &Entry, output: &Output) -> Result<Value> {
     if output.status.success() {
-        return serde_json::from_slice(&output.stdout).with_context(|| {
-            format!("the recovery of {} said nothing that makes sense", entry.pool.display())
-        });
+        return serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("the recovery of {} printed no valid report", entry.pool.display()));
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim().trim_start_matches("seawall: ");

@@ -18,8 +18,8 @@ pub fn block() -> Result<SignalFd> {
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         mask.add(signal);
     }
-    mask.thread_block().context("blocking signals")?;
-    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context("reading signals")
+    mask.thread_block().context("cannot block signals")?;
+    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context("cannot read signals")
 }
 
 /// Drains and closes if nobody else is left. `next`: what brings the log to the files otherwise, a mount or a start.
@@ -30,8 +30,8 @@ pub fn close(link: &mut Link, next: &str, quiet: bool) {
         }
         Ok(_) => {}
         Err(e) => errln!(
-            "seawall: closing: {e}. The log is kept; the next {next}, or `seawall recover --pool {}`, brings it to \
-             the files",
+            "seawall: cannot close the log: {e}. The log is kept; the next {next}, or `seawall recover \
+             --pool {}`, brings it to the files",
             link.pool().display()
         ),
     }

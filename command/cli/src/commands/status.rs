@@ -193,10 +193,10 @@ fn certificate(until: i64) -> (&'static str, String) {
     let text = format!("valid until {}", utc(until));
     match left {
         ..0 => (
-            "CERTIFICATE OVER",
-            format!("{text}: no keeper that is lost comes back. `seawall keeper cert owner … --renew`"),
+            "CERTIFICATE EXPIRED",
+            format!("{text}: a keeper that is lost cannot reconnect. `seawall keeper cert owner … --renew`"),
         ),
-        0..SOON => ("CERTIFICATE ENDS", format!("{text}: `seawall keeper cert owner … --renew`")),
+        0..SOON => ("CERTIFICATE EXPIRES", format!("{text}: `seawall keeper cert owner … --renew`")),
         _ => ("certificate", text),
     }
 }
@@ -254,14 +254,14 @@ fn cache(c: &CacheStatus) -> Vec<(&'static str, String)> {
         let left = size::human(c.write_budget_left);
         (
             "write budget",
-            format!("{} a day, {left} of it now; {} blocks over it", size::human(day), c.over_budget),
+            format!("{} a day, {left} left now; {} blocks over it", size::human(day), c.over_budget),
         )
     }));
     if c.dropped > 0 {
         facts.push(("", format!("{} blocks found no room on their way to the disk", c.dropped)));
     }
     if c.disk_errors > 0 {
-        facts.push(("", format!("{} reads and writes failed: look after its disk", c.disk_errors)));
+        facts.push(("", format!("{} reads and writes failed: check its disk", c.disk_errors)));
     }
     facts.extend(c.off.iter().map(|why| ("CACHE OFF", why.clone())));
     if c.failures > 0 {
@@ -270,7 +270,7 @@ fn cache(c: &CacheStatus) -> Vec<(&'static str, String)> {
     if !c.advisory.is_empty() {
         let of = |size: &AdvisoryStatus| format!("{}: {:.0} %", size::human(size.size), size.hit_percent);
         let sizes = c.advisory.iter().map(of).collect::<Vec<_>>().join(", ");
-        facts.push(("cache sizes", format!("would be hit by this share of the sampled reads: {sizes}")));
+        facts.push(("cache sizes", format!("share of the sampled reads that each would answer: {sizes}")));
     }
     facts
 }
@@ -286,7 +286,7 @@ fn share(hits: u64, misses: u64) -> String {
 fn tell_cached(cache: Option<&CacheStatus>) {
     const SHOWN: usize = 20;
     let Some(c) = cache.filter(|c| !c.by_file.is_empty()) else { return };
-    outln!("\nfiles in the block cache (of one read in 64: about)");
+    outln!("\nfiles in the block cache (from one read in 64, so approximate)");
     let row = |f: &CachedFileStatus| {
         let state = f.not_served.clone().unwrap_or_else(|| "served".into());
         let path = f.path.display().to_string();
@@ -341,7 +341,7 @@ fn mirror(mirror: &MirrorStatus) -> String {
         Some(RebuildStatus { error: Some(why), path, .. }) => {
             format!("; MIRROR LOST ({lost}): it was not rebuilt on {} ({why})", path.display())
         }
-        _ => format!("; MIRROR LOST ({lost}): it goes on without, see the daemon's log"),
+        _ => format!("; MIRROR LOST ({lost}): the log goes on without it, see the daemon's log"),
     }
 }
 

@@ -43,9 +43,10 @@ pub struct Takeover {
     json: bool,
 }
 
-const CODES: &str = "Exit codes: 0 taken over and recovered, or had already; with --dry-run: it can be. 1 failed otherwise. \
-2 wrong usage. 3 too few keepers answer. 4 another host took it over at the same time. 5 the data is not here. 6 a process \
-of this host is in the way. 7 taken over, and the data is not up to date yet: run it again.";
+const CODES: &str = "Exit codes: 0 taken over and recovered, now or before; with --dry-run: it can be taken \
+     over. 1 failed otherwise. 2 wrong usage. 3 too few keepers answer. 4 another host took it over at the \
+     same time. 5 the data is not here. 6 a process of this host is in the way. 7 taken over, and the data \
+     is not up to date yet: run it again.";
 
 /// Takes it over.
 pub fn takeover(how: &Takeover) -> ExitCode {
@@ -73,7 +74,7 @@ fn attempt(how: &Takeover) -> Result<ExitCode> {
         match how.json {
             true => show::json(&json!({ "done": true, "code": 0, "log": said.log, "fenced_in_turn": turn }))?,
             false => outln!(
-                "fenced, in turn {turn}: whoever wrote the log {} gets nothing confirmed any more",
+                "fenced, in turn {turn}: the former writer of the log {} gets nothing confirmed any more",
                 said.log
             ),
         }
@@ -125,10 +126,10 @@ fn act(how: &Takeover, said: &Descriptor, owner: u32) -> Result<Done> {
 
 /// Makes the pool's file, as that of whom the data belongs to.
 fn make(path: &Path, said: &Descriptor, owner: u32) -> Result<()> {
-    said.create(path).with_context(|| format!("making {}", path.display()))?;
+    said.create(path).with_context(|| format!("cannot create {}", path.display()))?;
     if nix::unistd::geteuid().is_root() && owner != 0 {
         std::os::unix::fs::lchown(path, Some(owner), None)
-            .with_context(|| format!("giving {} to {}", path.display(), user::name(owner)))?;
+            .with_context(|| format!("cannot give {} to {}", path.display(), user::name(owner)))?;
     }
     Ok(())
 }
@@ -137,7 +138,7 @@ fn tell(found: &Found) {
     let who = match (&found.holder, found.is_here) {
         (_, true) => "this host".into(),
         (Some(holder), _) => holder.to_string(),
-        (None, _) => "nobody says who".into(),
+        (None, _) => "an unknown host".into(),
     };
     let heard = match found.heard {
         Some(seconds) => format!("connected; a keeper heard it {seconds} s ago"),

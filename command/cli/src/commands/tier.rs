@@ -133,10 +133,10 @@ fn nodes(host: &dyn Host, json: bool) -> Result<()> {
         })
         .collect();
     show::table(&["memory", "bytes", "free", "tier", "distance", "processors", "made of"], &rows);
-    outln!("what is in use goes to faster memory (numa_balancing): {}", yes(nodes.promotes));
+    outln!("pages in use go to faster memory (numa_balancing): {}", yes(nodes.promotes));
     match nodes.demotes {
-        Some(demotes) => outln!("what is not goes to slower memory (demotion_enabled): {}", yes(demotes)),
-        None => outln!("this kernel cannot move what is not in use to slower memory"),
+        Some(demotes) => outln!("unused pages go to slower memory (demotion_enabled): {}", yes(demotes)),
+        None => outln!("this kernel cannot move unused pages to slower memory"),
     }
     if let Some((promoted, demoted)) = policy::moved(host.root()) {
         outln!(
@@ -144,9 +144,11 @@ fn nodes(host: &dyn Host, json: bool) -> Result<()> {
         );
     }
     match nodes.slow().is_empty() {
-        true => outln!("All memory is of one kind. How much of it a server uses: seawall tier hot DIRECTORY"),
+        true => {
+            outln!("All memory is of one kind. seawall tier hot DIRECTORY shows how much of it a server uses")
+        }
         false if !nodes.promotes || nodes.demotes != Some(true) => {
-            outln!("seawall tier setup has the kernel move pages")
+            outln!("seawall tier setup makes the kernel move pages")
         }
         false => {}
     }
@@ -189,7 +191,10 @@ fn measured(how: &Hot) -> Result<()> {
         );
     }
     if hot.unseen > 0 {
-        outln!("{} in reserved huge pages: nobody sees whether they are touched", size::human(hot.unseen));
+        outln!(
+            "{} in reserved huge pages: Seawall cannot see whether they are touched",
+            size::human(hot.unseen)
+        );
     }
     Ok(())
 }
@@ -236,7 +241,9 @@ fn started(host: &dyn Host, run: &Run) -> Result<anyhow::Error> {
     };
     let prefix = policy::prefix(&Nodes::read(host), policy)?;
     if let Some(program) = prefix.first().filter(|program| !host.has_program(program)) {
-        bail!("{program} is not installed: apt-get install numactl, or what it is called here");
+        bail!(
+            "{program} is not installed: apt-get install numactl, or the package that has it on this system"
+        );
     }
     let words: Vec<OsString> =
         prefix.into_iter().map(OsString::from).chain(run.command.iter().cloned()).collect();

@@ -86,7 +86,7 @@ fn say(place: &Path, free: u64, size: u64) {
     let more =
         if place == Path::new(pool::MEMORY) { " (in a container --shm-size gives it more)" } else { "" };
     errln!(
-        "seawall: a log of {}: {} has {} free{more}; --size says another size",
+        "seawall: making a log of {}, as {} has only {} free{more}; --size sets another size",
         size::human(size),
         place.display(),
         size::human(free)

@@ -35,7 +35,7 @@ fn mode(text: &str) -> Result<Mode> {
     match text {
         "protection" => Ok(Mode::Protection),
         "availability" => Ok(Mode::Availability),
-        _ => bail!("protection or availability"),
+        _ => bail!("must be protection or availability"),
     }
 }
 
@@ -52,7 +52,7 @@ impl Keepers {
     pub fn check(&self) -> Result<()> {
         if self.is_empty() && !self.security.transport()?.is_default() {
             bail!(
-                "--tls and --clear-text say how keepers are reached, and there are none (--keeper HOST:PORT)"
+                "--tls and --clear-text say how to reach keepers, and no keeper is named (--keeper HOST:PORT)"
             );
         }
         Ok(())

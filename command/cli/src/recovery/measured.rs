@@ -29,10 +29,7 @@ pub fn keep(data: &Path, known: &Speed, shown: Speed) -> Speed {
         durable::replace(&file, &file.with_extension("new"), &serde_json::to_vec(&new)?, |_| Ok(()))
     };
     if let Err(e) = write() {
-        errln!(
-            "seawall: {} cannot be written ({e}): the speed of this recovery is forgotten",
-            file.display()
-        );
+        errln!("seawall: cannot write {} ({e}): the speed of this recovery is forgotten", file.display());
     }
     new
 }

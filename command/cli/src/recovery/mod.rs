@@ -124,7 +124,7 @@ impl Recovery {
     /// # Errors
     /// If there is no data.
     pub fn pace(self, program: &Path) -> Result<()> {
-        let Some(data) = self.data.clone() else { bail!("whose checkpoints?") };
+        let Some(data) = self.data.clone() else { bail!("no data directory is named") };
         let programs = server::programs(program).map(Path::to_owned);
         Warm::new(data.clone()).keep();
         Pace { data, programs }.keep(self.most())
@@ -137,7 +137,7 @@ impl Recovery {
         let redo = Control::of(data).map_or(0, |now| now.redo.saturating_sub(before.redo));
         if redo > 0 {
             errln!(
-                "seawall: the server is back {:.2} s after its start: {} of redo",
+                "seawall: the server is back {:.2} s after its start, with {} of redo replayed",
                 took.as_secs_f64(),
                 size::human(redo)
             );
@@ -161,7 +161,7 @@ fn wait_until_ready(data: &Path, former: Option<&Running>) {
 /// # Errors
 /// If it is none.
 pub fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("no time: {text:?}; write for example 1s, 500ms or 2m");
+    let wrong = || format!("not a time: {text:?}; write for example 1s, 500ms or 2m");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "ms" => 0.001,

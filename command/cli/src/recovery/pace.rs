@@ -46,8 +46,8 @@ impl Pace {
             {
                 said = true;
                 errln!(
-                    "seawall: nobody asks the server for its checkpoints: {e:#}. Its own settings keep them near, but no nearer \
-                     than two segments of its WAL"
+                    "seawall: cannot ask the server for its checkpoints: {e:#}. Its own settings keep them \
+                     near, but no nearer than two segments of its WAL"
                 );
             }
             std::thread::sleep(AGAIN);
@@ -66,7 +66,7 @@ impl Pace {
             let owner = std::fs::metadata(&self.data)?;
             command.uid(owner.uid()).gid(owner.gid());
         }
-        Session::of(command).with_context(|| format!("starting {}", psql.display()))
+        Session::of(command).with_context(|| format!("cannot start {}", psql.display()))
     }
 
     /// One session, until the server is about to end: a smart shutdown waits for all sessions.
@@ -76,7 +76,7 @@ impl Pace {
         let mut wait = SOONEST;
         let mut before = 0;
         while Running::ready(&self.data).as_ref() == Some(&server) {
-            let redo: u64 = session.ask(REDO)?.parse().context("psql gave no number")?;
+            let redo: u64 = session.ask(REDO)?.parse().context("psql printed no number")?;
             if redo >= due.max(1) {
                 session.ask("CHECKPOINT; SELECT 1;")?;
                 (before, wait) = (0, SOONEST);

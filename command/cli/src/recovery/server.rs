@@ -46,16 +46,18 @@ fn postgres(most: u64) -> Vec<Setting> {
         set(
             "max_wal_size",
             &most,
-            "a checkpoint before there is more redo than is replayed in that time. Under --policy atomic with \
-             full_page_writes = off it makes no page images and waits for no disk",
+            "the server makes a checkpoint before there is more redo than it replays in that time. Under \
+             --policy atomic with full_page_writes = off a checkpoint makes no page images and waits for no \
+             disk",
         ),
-        set("min_wal_size", &most, "segments are used again, not made anew"),
-        set("checkpoint_warning", "0", "checkpoints that come often are meant to"),
+        set("min_wal_size", &most, "the server reuses segments instead of making new ones"),
+        set("checkpoint_warning", "0", "frequent checkpoints are intended"),
         set(
             "recovery_init_sync_method",
             "syncfs",
-            "before it replays anything the server has the disk write what an fsync of every single file would, in one \
-             call: with thousands of tables that is most of the time. PostgreSQL 14 or later",
+            "before it replays anything, the server syncs all files with one call instead of an fsync of \
+             every single file: with thousands of tables those fsyncs take most of the time. PostgreSQL 14 \
+             or later",
         ),
     ]
 }

@@ -111,7 +111,7 @@ pub fn is_privileged(path: &Path) -> bool {
 pub fn why_not(path: &Path) -> Option<&'static str> {
     match kind(path).ok()? {
         Kind::Static => Some("it is statically linked"),
-        Kind::OtherLibc => Some("it is linked with another C library than glibc (musl, for example)"),
+        Kind::OtherLibc => Some("it is linked with a C library other than glibc (musl, for example)"),
         Kind::Narrow => Some("it is a 32-bit program"),
         Kind::Foreign => Some("it is a program for another machine"),
         _ if is_privileged(path) => {

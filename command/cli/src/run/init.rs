@@ -44,7 +44,8 @@ impl Init {
         let is_first = std::process::id() == 1;
         if asked && !is_first {
             let me = rustix::process::getpid();
-            rustix::process::set_child_subreaper(Some(me)).context("--init: taking orphans")?;
+            rustix::process::set_child_subreaper(Some(me))
+                .context("--init: cannot adopt orphaned processes")?;
         }
         Ok((asked || is_first).then_some(Self { is_first }))
     }

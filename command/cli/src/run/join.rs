@@ -96,7 +96,10 @@ impl Link {
             }
             Err(e) => {
                 if !told {
-                    errln!("seawall: the daemon ended and none takes over, nothing is lost but speed: {e:#}");
+                    errln!(
+                        "seawall: the daemon ended and no new one takes over; nothing is lost but speed: \
+                         {e:#}"
+                    );
                 }
                 false
             }
@@ -178,11 +181,11 @@ fn register(control: &Control, roots: &[AddRoot]) -> Result<(), ControlError> {
 
 /// Starts a daemon and waits until it listens. `None`: another has the pool.
 fn start(pool: &Path, how: &mut How) -> Result<Option<Child>> {
-    let mut child = command(pool, how).spawn().context("starting the daemon")?;
+    let mut child = command(pool, how).spawn().context("cannot start the daemon")?;
     let mut said = String::new();
     if let Some(mut stderr) = child.stderr.take() {
         // The daemon lets go of stderr when it listens.
-        stderr.read_to_string(&mut said).context("waiting for the daemon")?;
+        stderr.read_to_string(&mut said).context("cannot wait for the daemon")?;
     }
     match child.try_wait()? {
         None if said.is_empty() => Ok(Some(child)),

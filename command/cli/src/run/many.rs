@@ -54,7 +54,8 @@ fn what_helps(files: usize) -> String {
     let most = Layout::MOST_FILES;
     if files <= most as usize {
         return format!(
-            "A new log with --size 1G manages {most}; so many descriptors must be allowed, two for each (ulimit -Hn)"
+            "A new log with --size 1G manages {most}; the limit on descriptors must allow two for each file \
+             (ulimit -Hn)"
         );
     }
     format!(

@@ -174,7 +174,7 @@ pub fn say_what_cache(link: &join::Link, wanted: Option<&CacheOptions>) {
              (`seawall status` shows them), then start again"
         ),
         Some(found) if !wanted.is_as_large(found.size, found.size_max) => errln!(
-            "seawall: the pool's daemon has a block cache of {} already, which is used",
+            "seawall: the pool's daemon already has a block cache of {}; this run uses that one",
             size::human(found.size)
         ),
         Some(_) => {}

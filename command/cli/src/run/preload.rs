@@ -27,7 +27,7 @@ pub fn find() -> Result<PathBuf> {
 }
 
 fn installed() -> Result<PathBuf> {
-    let exe = std::env::current_exe().context("finding this program")?;
+    let exe = std::env::current_exe().context("cannot find this program")?;
     let dir = exe.parent().unwrap_or(Path::new("/"));
     let places = [dir.join(PRELOAD_NAME), dir.join("../lib/seawall").join(PRELOAD_NAME)];
     let list: Vec<_> = places.iter().map(|p| p.display().to_string()).collect();
@@ -44,8 +44,8 @@ fn installed() -> Result<PathBuf> {
 fn check(path: &Path) -> Result<()> {
     let kind = elf::kind(path).with_context(|| {
         format!(
-            "the preload library {} cannot be read by {}: install Seawall where that user can read it, for \
-             example /usr/local",
+            "cannot read the preload library {} as {} (install Seawall where that user can read it, for \
+             example /usr/local)",
             path.display(),
             crate::user::name(rustix::process::geteuid().as_raw())
         )

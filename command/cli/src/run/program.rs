@@ -54,8 +54,8 @@ impl Program {
     pub fn warn(&self) {
         if let Some(why) = self.unprotected {
             errln!(
-                "seawall: WARNING: {} cannot use Seawall: {why}. It runs as it would without: its fsyncs wait for \
-                 the disk. Programs that it starts can be protected.",
+                "seawall: WARNING: {} cannot use Seawall: {why}. It runs as it would without Seawall: its \
+                 fsyncs wait for the disk. Programs that it starts can be protected.",
                 self.path.display()
             );
         }

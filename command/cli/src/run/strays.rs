@@ -43,8 +43,9 @@ impl Strays {
         let path = status.elsewhere.as_ref().filter(|path| !self.told && self.is_outside(path))?;
         self.told = true;
         Some(format!(
-            "WARNING: {} is synced WITHOUT Seawall: it lies outside of what is managed ({}). If it is this database's, \
-             add its directory with --data; this run's other directories must be named then, too",
+            "WARNING: {} is synced WITHOUT Seawall: it lies outside the managed directories ({}). If it \
+             belongs to this database, add its directory with --data; then name this run's other \
+             directories, too",
             path.display(),
             self.directories()
         ))
@@ -78,7 +79,7 @@ impl Strays {
         if self.is_outside(path) {
             let directories = self.directories();
             return format!(
-                "it lies outside of what is managed ({directories}): give its directory with --data"
+                "it lies outside the managed directories ({directories}): give its directory with --data"
             );
         }
         if self.registered.iter().any(|(root, _)| root.preset == Preset::Any.name()) {
@@ -88,7 +89,8 @@ impl Strays {
         let preset = self.registered.first().map_or("", |(root, _)| root.preset.as_str());
         let others = super::database::presets().join(", ");
         format!(
-            "it is no file that the preset {preset} logs: if it is another database's, say --preset ({others})"
+            "the preset {preset} does not log such a file: if it belongs to another database, say --preset \
+             ({others})"
         )
     }
 

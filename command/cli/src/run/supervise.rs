@@ -65,7 +65,9 @@ impl Session {
             Ok(child) => child,
             Err(e) => {
                 self.close(strays);
-                return Err(NotRunnable::new(format!("starting {}: {e}", self.program.path.display())).into());
+                return Err(
+                    NotRunnable::new(format!("cannot start {}: {e}", self.program.path.display())).into()
+                );
             }
         };
         let is_to_be_back = self.recovery.is_some();
@@ -94,7 +96,7 @@ impl Session {
             if let Some(init) = &self.init {
                 init.reap(running.child.id(), &mut self.link);
             }
-            if let Some(status) = running.child.try_wait().context("waiting for the command")? {
+            if let Some(status) = running.child.try_wait().context("cannot wait for the command")? {
                 return Ok(status);
             }
             if hung_up || running.retry.is_some_and(|at| at <= Instant::now()) {
@@ -170,8 +172,8 @@ impl Session {
                 elsewhere.or_else(nothing).iter().for_each(|text| errln!("seawall: {text}"));
             }
             Err(e) => errln!(
-                "seawall: closing: {e}. The log is kept; the next `seawall run`, or `seawall recover --pool {}`, \
-                 brings it to the files",
+                "seawall: cannot close the log: {e}. The log is kept; the next `seawall run`, or `seawall \
+                 recover --pool {}`, brings it to the files",
                 self.link.pool().display()
             ),
         }
@@ -182,9 +184,9 @@ impl Session {
         let mut mask = if self.init.is_some() { Init::mask() } else { SigSet::empty() };
         FORWARDED.iter().for_each(|signal| mask.add(*signal));
         mask.add(Signal::SIGCHLD);
-        let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK).context("blocking signals")?;
+        let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK).context("cannot block signals")?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        Ok((SignalFd::with_flags(&mask, flags).context("reading signals")?, before))
+        Ok((SignalFd::with_flags(&mask, flags).context("cannot read signals")?, before))
     }
 
     fn forward(&self, child: &Child, number: u32, code: i32) {

@@ -27,9 +27,10 @@ pub fn check(pool: &Path, roots: &[AddRoot], boots: bool, accepted: bool) -> Res
         return Ok(());
     }
     bail!(
-        "nothing would keep a program from old files in {} after a power cut: Seawall does not know what it reads first. \
-         Install the package, whose {UNIT} recovers logs when this machine starts, before any service; or say --unguarded, \
-         and after a crash start nothing there before `seawall recover --pool {}`",
+        "after a power cut nothing would keep a program from reading old files in {}: Seawall does not know \
+         which file it reads first. Install the package, whose {UNIT} recovers logs when this machine \
+         starts, before any service; or say --unguarded, and after a crash start nothing there before \
+         `seawall recover --pool {}`",
         root.path.display(),
         pool.display()
     )

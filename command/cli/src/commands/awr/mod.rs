@@ -51,7 +51,7 @@ impl Output {
         match &self.html {
             Some(path) => {
                 std::fs::write(path, html(document))
-                    .with_context(|| format!("writing {}", path.display()))?;
+                    .with_context(|| format!("cannot write {}", path.display()))?;
                 outln!("{}", path.display());
             }
             None => out!("{}", text(document)),
@@ -91,7 +91,7 @@ fn named_period(repository: &Repository, first: &str, last: Option<&str>) -> Res
 fn sink(path: Option<&Path>) -> Result<Box<dyn Write>> {
     Ok(match path {
         Some(path) => Box::new(std::io::BufWriter::new(
-            std::fs::File::create(path).with_context(|| format!("writing {}", path.display()))?,
+            std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?,
         )),
         None => Box::new(std::io::stdout().lock()),
     })

@@ -58,7 +58,7 @@ pub struct Snap {
 pub fn duration(text: &str) -> Result<Duration, String> {
     // A thousand years: what is added to the present stays a time.
     const MOST: u64 = 1000 * 365 * 86_400;
-    let wrong = || format!("no duration: {text:?}; write for example 60s, 5m, 1h or 30d");
+    let wrong = || format!("not a duration: {text:?}; write for example 60s, 5m, 1h or 30d");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "" | "s" => 1,
@@ -86,7 +86,11 @@ pub fn snap(ask: &Snap) -> Result<()> {
             let taken = recorder.snapshot()?;
             tell(ask, &recorder, &taken)?;
             if recorder.is_cut_off() {
-                bail!("the database vanished in the middle; snapshot {} has the machine's part", taken.id);
+                bail!(
+                    "the connection to the database was lost during the snapshot; snapshot {} has only the \
+                     machine's part",
+                    taken.id
+                );
             }
             Ok(())
         }
@@ -154,8 +158,8 @@ fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
 fn signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-    set.thread_block().context("blocking signals")?;
-    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("waiting for signals")
+    set.thread_block().context("cannot block signals")?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("cannot wait for signals")
 }
 
 /// Waits. True: somebody wants us to end.

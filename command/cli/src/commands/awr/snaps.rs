@@ -113,7 +113,7 @@ fn export(ask: &Snaps, first: &str, last: &str, output: Option<&std::path::Path>
     let (first, last) = (repository.resolve(first)?, repository.resolve(last)?);
     let mut to = sink(output)?;
     let count = repository.export(first, last, &mut to)?;
-    to.flush().context("writing the export")?;
+    to.flush().context("cannot write the export")?;
     if let Some(path) = output {
         outln!("{count} snapshots in {}", path.display());
     }
@@ -121,7 +121,7 @@ fn export(ask: &Snaps, first: &str, last: &str, output: Option<&std::path::Path>
 }
 
 fn import(ask: &Snaps, file: &std::path::Path) -> Result<()> {
-    let from = std::fs::File::open(file).with_context(|| format!("opening {}", file.display()))?;
+    let from = std::fs::File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
     let mut repository = seawall_awr::Repository::open_or_create(&ask.repo.path())?;
     let imported = repository.import(BufReader::new(from)).with_context(|| file.display().to_string())?;
     if ask.json {

@@ -30,13 +30,13 @@ impl Terminal {
         }
         let mut set = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-        set.thread_block().context("blocking signals")?;
-        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("waiting for signals")?;
+        set.thread_block().context("cannot block signals")?;
+        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("cannot wait for signals")?;
         let before = termios::tcgetattr(stdin()).ok();
         if let Some(before) = &before {
             let mut keys = before.clone();
             keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-            termios::tcsetattr(stdin(), OptionalActions::Now, &keys).context("reading keys")?;
+            termios::tcsetattr(stdin(), OptionalActions::Now, &keys).context("cannot read keys")?;
         }
         write(ENTER);
         Ok(Some(Self { before, signals }))

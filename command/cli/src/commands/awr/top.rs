@@ -139,7 +139,7 @@ pub fn metrics(options: &Metrics) -> Result<()> {
         found => Some(found?),
     };
     let listener = TcpListener::bind(&options.listen)
-        .with_context(|| format!("listening at {}: choose another address with --listen", options.listen))?;
+        .with_context(|| format!("cannot listen at {} (--listen chooses another address)", options.listen))?;
     errln!("seawall: metrics at http://{}/metrics", listener.local_addr()?);
     serve(&listener, &mut Exporter::new(pool, options.db.clone()).with_disks(served::disks));
     Ok(())

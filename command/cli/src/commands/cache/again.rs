@@ -24,7 +24,7 @@ pub(super) fn ask_again(which: &Which, psql: &str) -> Result<Listed> {
         let rule = |(path, covers)| Rule { policy: *policy, path, covers, table: Some(table.clone()) };
         match resolver.find(&What::of(table))? {
             Some(files) => found.push(files.into_iter().map(rule).collect()),
-            None => errln!("seawall: there is no {table} any more: its policy is forgotten"),
+            None => errln!("seawall: {table} does not exist any more: its policy is forgotten"),
         }
     }
     // The last one counts: what was said of an index, before what was said of its table.

@@ -68,12 +68,13 @@ pub(super) fn nobody_answers(pool: &Path) -> String {
     let (me, pool_name) = (rustix::process::geteuid().as_raw(), pool.display());
     match std::fs::metadata(pool).map(|stat| stat.uid()) {
         Ok(owner) if me != 0 && owner != me => format!(
-            "the pool {pool_name} belongs to {0}, and its daemon answers that user and root alone: `sudo -u {0} seawall cache …`",
+            "the pool {pool_name} belongs to {0}, and its daemon answers only that user and root: `sudo -u \
+             {0} seawall cache …`",
             user::name(owner)
         ),
         _ => format!(
-            "no daemon serves {pool_name}, and the block cache is the daemon's: start the database first, with `seawall run \
-             --cache SIZE` or, where it is attached, its service"
+            "no daemon serves {pool_name}, and only a daemon has a block cache: start the database first, \
+             with `seawall run --cache SIZE` or, if it is attached, by its service"
         ),
     }
 }

@@ -24,7 +24,7 @@ use again::ask_again;
 use asking::{Asking, Choose, Which, ask};
 use names::{Resolver, What};
 
-/// Choose what of a database is in the block cache
+/// Choose which files of a database are in the block cache
 #[derive(clap::Args)]
 pub struct Cache {
     #[command(subcommand)]
@@ -138,7 +138,8 @@ fn warn_of_too_much(listed: &Listed) {
     let room = listed.kept_max * u64::from(listed.block_bytes);
     if wanted > room {
         errln!(
-            "seawall: what is to be kept has {}, and the cache keeps {} at most: the rest competes as other blocks do",
+            "seawall: the files to keep have {}, and the cache keeps {} at most: the rest competes for room \
+             like other blocks",
             size::human(wanted),
             size::human(room)
         );
@@ -163,7 +164,7 @@ fn tell(listed: &Listed, as_json: bool) -> Result<()> {
     );
     show::table(&["what", "policy", "open files", "in the cache", "kept"], &rows);
     if listed.policies.iter().any(|policy| !policy.exists && policy.rule.table.is_some()) {
-        outln!("\ntables with files that are gone were rewritten: `seawall cache refresh`");
+        outln!("\ntables whose files are gone were rewritten: run `seawall cache refresh`");
     }
     Ok(())
 }

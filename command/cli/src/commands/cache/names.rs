@@ -79,12 +79,13 @@ impl Resolver<'_> {
         match (self.find(what)?, what) {
             (Some(found), _) => Ok(found),
             (None, What::Path(path)) => bail!(
-                "there is no {}: name what exists, or its directory for files that are still to come; a table is \
-                 DB.SCHEMA.TABLE (PostgreSQL) or DB.TABLE (MariaDB)",
+                "there is no {}: name a file or directory that exists (for files that do not exist yet, \
+                 their directory), or a table as DB.SCHEMA.TABLE (PostgreSQL) or DB.TABLE (MariaDB)",
                 path.display()
             ),
             (None, What::Postgres(table)) => bail!(
-                "the database {} has no table or index {}.{}, or one without files of its own, as a view or a foreign table",
+                "the database {} has no table or index {}.{}, or it has no files of its own, like a view or \
+                 a foreign table",
                 table.database,
                 table.schema,
                 table.table
@@ -117,8 +118,8 @@ impl Resolver<'_> {
         let servers: Vec<&Path> = self.of_preset("postgres").collect();
         if servers.is_empty() {
             bail!(
-                "{}: there is no such file here, and no PostgreSQL runs with this daemon, whose table it could be; --pool names \
-                 another daemon",
+                "{}: there is no such file here, and no PostgreSQL server that could have such a table runs \
+                 with this daemon; --pool names another daemon",
                 table.name
             );
         }
@@ -131,8 +132,8 @@ impl Resolver<'_> {
     fn tablespaces(&self, table: &Table) -> Result<Option<Found>> {
         if self.of_preset("mariadb").next().is_none() {
             bail!(
-                "{0}: there is no such file here, and no MariaDB runs with this daemon, whose table it could be (one of \
-                 PostgreSQL is DB.SCHEMA.TABLE); --pool names another daemon",
+                "{0}: there is no such file here, and no MariaDB server that could have such a table runs \
+                 with this daemon (a table of PostgreSQL is DB.SCHEMA.TABLE); --pool names another daemon",
                 table.name
             );
         }
@@ -157,8 +158,9 @@ impl Resolver<'_> {
             .map(|data| data.join(&table.database).join(format!("{}.ibd", table.table)).display().to_string())
             .collect();
         format!(
-            "there is no {}: is it {}'s, and not in the system tablespace (innodb_file_per_table)? A name with other \
-             characters than letters, digits and _ is written otherwise in files: name the path then",
+            "there is no {}: does the table {} exist, with a file of its own (innodb_file_per_table)? \
+             MariaDB writes a name with characters other than letters, digits and _ differently in file \
+             names: name such a table by its path",
             at.join(", "),
             table.name
         )
@@ -176,10 +178,11 @@ fn is_of(table: &str, file: &str) -> bool {
 /// The real path of a relation's file, which may be in a tablespace, behind a link.
 fn real(path: &Path) -> Result<PathBuf> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        bail!("{}: no file", path.display())
+        bail!("{} is not a file", path.display())
     };
-    let dir = std::fs::canonicalize(dir)
-        .with_context(|| format!("{} (PostgreSQL says that a file of the table is there)", dir.display()))?;
+    let dir = std::fs::canonicalize(dir).with_context(|| {
+        format!("cannot find {}, where PostgreSQL says that a file of the table is", dir.display())
+    })?;
     Ok(dir.join(name))
 }
 

@@ -69,11 +69,11 @@ pub fn relations(psql: &str, table: &Table, directories: &[&Path]) -> Result<Vec
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
-    let lines = String::from_utf8(output.stdout).context("what psql said")?;
+    let lines = String::from_utf8(output.stdout).context("psql's output is not UTF-8")?;
     let mut lines = lines.lines().filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let Some(server) = Answering::of(first) else {
-        bail!("{psql} said {first:?} instead of which server it asked: does --psql call psql?");
+        bail!("{psql} printed {first:?} instead of naming its server: does --psql call psql?");
     };
     let data = server.directory(directories, psql).with_context(|| table.name.clone())?;
     Ok(lines.map(|path| data.join(path)).collect())
@@ -108,8 +108,8 @@ fn asked(mut command: Command, program: &str, table: &Table) -> Result<Output> {
     command.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| {
         format!(
-            "starting {program}, which asks for the files of {}: install PostgreSQL's client, say with --psql how to call \
-             it, or name the files by their paths",
+            "cannot start {program} to ask for the files of {} (install PostgreSQL's client, say with --psql \
+             how to call it, or name the files by their paths)",
             table.name
         )
     })?;
@@ -117,5 +117,5 @@ fn asked(mut command: Command, program: &str, table: &Table) -> Result<Output> {
         // One that has ended already says why.
         let _ = stdin.write_all([WHICH, RELATIONS].concat().as_bytes());
     }
-    child.wait_with_output().with_context(|| format!("waiting for {program}"))
+    child.wait_with_output().with_context(|| format!("cannot wait for {program}"))
 }

@@ -142,7 +142,7 @@ impl<'a> Bringing<'a> {
     fn show(&self, path: &Path) {
         if self.is_shown {
             let percent = (self.looked_at * 100).checked_div(self.all).unwrap_or(100);
-            err!("\r\x1b[K{percent:>3} %  {} brought  {}", self.bytes(self.done.admitted), path.display());
+            err!("\r\x1b[K{percent:>3} %  {} read in  {}", self.bytes(self.done.admitted), path.display());
             // A line that is shown late is only that.
             let _ = std::io::stderr().flush();
         }
@@ -164,11 +164,12 @@ impl<'a> Bringing<'a> {
                 "no_room": passed, "busy": busy, "not_read": left, "skipped": self.skipped,
             }));
         }
-        outln!("{} brought, {} were there", self.bytes(admitted), self.bytes(present));
+        outln!("{} read in, {} were there already", self.bytes(admitted), self.bytes(present));
         if passed > 0 || left > 0 {
             let left = u32::try_from(left).unwrap_or(u32::MAX).saturating_add(passed);
             outln!(
-                "{} have no room: what is there is driven out only for what is to be kept (`seawall cache keep`), up to {}",
+                "{} found no room: other blocks make room only for files to keep (`seawall cache keep`), up \
+                 to {}",
                 self.bytes(left),
                 size::human(self.listed.kept_max * u64::from(self.listed.block_bytes))
             );
@@ -178,7 +179,8 @@ impl<'a> Bringing<'a> {
         }
         if !self.skipped.is_empty() {
             outln!(
-                "{} files were left out: not to be cached, of a kind that is not, or without an entry",
+                "{} files were left out: their policy or their kind keeps them out of the cache, or they \
+                 have no entry in it",
                 self.skipped.len()
             );
         }

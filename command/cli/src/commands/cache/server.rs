@@ -52,10 +52,10 @@ impl Answering {
             }
         }
         let Self { system, port, data } = self;
-        let data = data.as_deref().unwrap_or("which its role may not see");
+        let data = data.as_deref().unwrap_or("unknown to its role");
         let expected: Vec<String> = directories.iter().map(|data| expected(data, psql)).collect();
         bail!(
-            "psql asked another server: its directory is {data} (port {port}, system identifier {system}). {}",
+            "psql asked another server (directory {data}, port {port}, system identifier {system}). {}",
             expected.join(". ")
         )
     }
@@ -75,11 +75,14 @@ fn expected(data: &Path, psql: &str) -> String {
         Ok(Some(Running { port, socket, .. })) => {
             let host = socket.map_or(String::new(), |socket| format!(" -h {socket}"));
             format!(
-                "The one of {data_name} listens at port {port}: say with --psql how to reach it, for example --psql \
-                 \"{psql}{host} -p {port}\""
+                "The server of {data_name} listens at port {port}: say with --psql how to reach it, for \
+                 example --psql \"{psql}{host} -p {port}\""
             )
         }
-        _ => format!("In {data_name} no server runs: start it, or say with --pool whose tables are meant"),
+        _ => format!(
+            "No server runs in {data_name}: start it, or name with --pool the daemon of the server that you \
+             mean"
+        ),
     }
 }
 

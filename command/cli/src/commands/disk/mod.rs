@@ -57,7 +57,7 @@ pub fn disk(how: &Disk) -> Result<()> {
 
 /// The image's real path. Its guard may be there in its place.
 fn image(how: &Disk) -> Result<PathBuf> {
-    let name = how.image.file_name().with_context(|| format!("{} is no file", how.image.display()))?;
+    let name = how.image.file_name().with_context(|| format!("{} is not a file", how.image.display()))?;
     if !is_image(name.as_encoded_bytes()) {
         bail!(Refused::Name(how.image.clone()));
     }
@@ -69,19 +69,19 @@ fn image(how: &Disk) -> Result<PathBuf> {
     }
     // By a link it would be guarded where nobody looks.
     std::fs::canonicalize(&path).with_context(|| match how.create {
-        None => format!("{} (--create SIZE makes one)", path.display()),
+        None => format!("cannot find {} (--create SIZE makes one)", path.display()),
         Some(_) => path.display().to_string(),
     })
 }
 
 fn make(path: &Path, bytes: u64) -> Result<()> {
     if bytes == 0 || !bytes.is_multiple_of(512) {
-        bail!("--create: a disk is a multiple of 512 bytes, and not empty");
+        bail!("--create: the size of a disk must be a multiple of 512 bytes, and more than 0");
     }
     match File::create_new(path) {
-        Ok(file) => file.set_len(bytes).with_context(|| format!("making {}", path.display())),
+        Ok(file) => file.set_len(bytes).with_context(|| format!("cannot create {}", path.display())),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(e).with_context(|| format!("making {}", path.display())),
+        Err(e) => Err(e).with_context(|| format!("cannot create {}", path.display())),
     }
 }
 
@@ -96,7 +96,8 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
         is_incoming: how.incoming,
     };
     let group = how.group.as_deref().map(group).transpose()?;
-    let socket = how.socket.as_deref().context("--socket: where QEMU connects")?;
+    let socket =
+        how.socket.as_deref().context("--socket is missing: name the socket that QEMU connects to")?;
     let server = Server::new(Served::new(options, pool)?, socket, group)?;
     let (stop, ended) = (event()?, event()?);
     let (stopped, ends) = (stop.try_clone()?, ended.try_clone()?);
@@ -105,7 +106,7 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
         let _ = say(&ends);
         done
     });
-    let guests = guests.context("starting a thread")?;
+    let guests = guests.context("cannot start a thread")?;
     if !how.quiet {
         errln!("seawall: {} is served at {}", image.display(), socket.display());
     }
@@ -116,19 +117,19 @@ fn serve(how: &Disk, image: &Path, pool: &Path, link: Option<&mut Link>, signals
     };
     serving::look_after(link, signals, &ended, over, told)?;
     match guests.join() {
-        Ok(done) => done.context("serving the disk"),
-        Err(_) => bail!("serving the disk: its thread ended"),
+        Ok(done) => done.context("cannot serve the disk"),
+        Err(_) => bail!("the thread that served the disk has ended"),
     }
 }
 
 fn group(name: &str) -> Result<u32> {
     let found =
-        nix::unistd::Group::from_name(name).with_context(|| format!("looking for the group {name}"))?;
+        nix::unistd::Group::from_name(name).with_context(|| format!("cannot look up the group {name}"))?;
     Ok(found.with_context(|| format!("there is no group {name}"))?.gid.as_raw())
 }
 
 fn event() -> Result<OwnedFd> {
-    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("making an event")
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).context("cannot make an eventfd")
 }
 
 fn say(event: &OwnedFd) -> rustix::io::Result<usize> {

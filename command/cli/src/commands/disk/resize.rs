@@ -13,13 +13,14 @@ pub fn resize(image: &Path, socket: Option<&Path>, bytes: u64) -> Result<()> {
     let served = socket.map(Path::to_owned).or_else(|| served::at(image));
     let Some(socket) = served else {
         seawall_disk::grow(image, bytes)?;
-        outln!("{}: {}. Nobody serves it", image.display(), size::human(bytes));
+        outln!("{}: {}. No process serves it", image.display(), size::human(bytes));
         return Ok(());
     };
     let answer = ask(&socket, &Asked::Resize(bytes));
-    let answer = answer.with_context(|| format!("asking who serves {}", socket.display()))?;
+    let answer =
+        answer.with_context(|| format!("cannot ask the process that serves {}", socket.display()))?;
     let seen = answer.map_err(|why| anyhow!(why))?;
-    let guest = if seen.queues > 0 { ", and its guest has been told" } else { "" };
+    let guest = if seen.queues > 0 { ", and its guest was notified" } else { "" };
     outln!("{}: {}{guest}", image.display(), size::human(seen.bytes));
     Ok(())
 }

@@ -159,7 +159,8 @@ fn tell_what_to_do(dir: &Path, standing: &[Standing]) {
     let mut told: Vec<String> = standing.iter().filter_map(Standing::refusal).collect();
     if standing.iter().any(|standing| standing.refusal().is_none()) {
         told.push(format!(
-            "to have these files as they are, without what may be missing: `seawall guard --lower {}`",
+            "to use these files as they are, without the commits that may be missing: `seawall guard --lower \
+             {}`",
             dir.display()
         ));
     }

@@ -62,7 +62,8 @@ impl Standing {
     pub fn words(&self) -> String {
         match self {
             Self::Leftover => {
-                "half a guard: what it stood for is beside it, nothing is in a log for it".into()
+                "half a guard: the file that it stood for is beside it, and no log holds anything for it"
+                    .into()
             }
             Self::PoolGone { pool, why } => format!("its pool {} is gone: {why}", pool.display()),
             Self::Unreadable { pool, why } => format!("its pool {} cannot be read: {why}", pool.display()),
@@ -84,18 +85,21 @@ impl Standing {
     pub fn refusal(&self) -> Option<String> {
         match self {
             Self::Served { pool } => Some(format!(
-                "these are the files of a database that runs with Seawall; the guard goes when it ends: stop it, or \
-                 `seawall stop --pool {0}`. For a copy without a guard: `seawall freeze --pool {0}`",
+                "these are the files of a database that runs with Seawall; the guard goes when the database \
+                 ends: stop it, or `seawall stop --pool {0}`. For a copy without a guard: `seawall freeze \
+                 --pool {0}`",
                 pool.display()
             )),
             Self::Live { pool, .. } => Some(format!(
-                "the pool {0} still exists and may hold commits that these files lack: `seawall recover --pool {0}` brings \
-                 them to the files and lowers the guard. If the pool is damaged beyond that, move it away and try again",
+                "the pool {0} still exists and may hold commits that these files lack: `seawall recover \
+                 --pool {0}` brings them to the files and lowers the guard. If the pool is too damaged for \
+                 that, move it away and try again",
                 pool.display()
             )),
             Self::Unreadable { pool, why } => Some(format!(
-                "the pool {0} still exists and may hold commits that these files lack, and cannot be read ({why}): as its \
-                 owner or root, `seawall recover --pool {0}`. If it is damaged beyond that, move it away and try again",
+                "the pool {0} still exists and may hold commits that these files lack, but it cannot be read \
+                 ({why}): run `seawall recover --pool {0}` as its owner or root. If the pool is too damaged \
+                 for that, move it away and try again",
                 pool.display()
             )),
             _ => None,
@@ -106,13 +110,13 @@ impl Standing {
     pub fn loss(&self) -> Option<String> {
         match self {
             Self::PoolGone { pool, .. } => Some(format!(
-                "Lost: commits that only the pool {} held, from the last time its log was drained on. The files may be \
-                 torn, as after a power cut with fsync=off: prefer a backup.",
+                "Lost: the commits that only the pool {} held, since its log was last drained. The files may \
+                 be torn, as after a power cut with fsync=off: prefer a backup.",
                 pool.display()
             )),
             Self::Copy { live, files, .. } => Some(format!(
-                "What this copy may lack: what was acknowledged between the last drain of the log before the copy was made \
-                 and the copy. {}",
+                "This copy may lack the commits that were acknowledged between the last drain of the log \
+                 before the copy and the copy itself. {}",
                 match live {
                     0 => "The log holds nothing of its files now.".into(),
                     n => format!("The log holds {n} records now that the copy cannot have{}.", named(files)),

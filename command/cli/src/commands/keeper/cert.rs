@@ -76,13 +76,11 @@ fn ca(directory: &Path, how: &How) -> Result<()> {
     let shown = directory.display();
     outln!("made {}, valid until {}", made.display(), utc(validity.until));
     if how.renew {
-        outln!("copy it to every keeper and database's host, in place of its {CA}");
-        outln!(
-            "certificates that were signed before stay good; new connections use it, nothing is restarted"
-        );
+        outln!("copy it to every keeper's and every database's host, in place of the {CA} there");
+        outln!("certificates that were signed before stay valid; new connections use it, without a restart");
     } else {
         outln!(
-            "{shown}/{CA_KEY} makes certificates that all hosts believe: it stays here, and in your backup"
+            "{shown}/{CA_KEY} signs certificates that all hosts trust: keep it only here and in your backup"
         );
         outln!("next: seawall keeper cert keeper {shown} HOST…, once for each keeper");
         outln!("      seawall keeper cert owner {shown} NAME, once for each database");
@@ -97,7 +95,8 @@ fn leaf(ca: &Path, whose: &For, how: &How) -> Result<()> {
     if how.renew {
         outln!("made {shown}/{CERTIFICATE}, valid until {}", utc(validity.until));
         outln!(
-            "copy it to its host, in place of the {CERTIFICATE} there: new connections use it, nothing is restarted"
+            "copy it to its host, in place of the {CERTIFICATE} there: new connections use it, without a \
+             restart"
         );
         return Ok(());
     }
@@ -105,16 +104,17 @@ fn leaf(ca: &Path, whose: &For, how: &How) -> Result<()> {
     match whose {
         For::Keeper(names) => {
             outln!(
-                "copy the directory to {}, for the user that the keeper runs as and nobody else, and there:",
+                "copy the directory to {}, readable only by the user that the keeper runs as, and run there:",
                 names[0]
             );
             outln!("    seawall keeper serve … --tls DIRECTORY");
         }
         For::Owner(_) => {
             outln!(
-                "copy the directory to the database's host, for the user that the database runs as and nobody else, and"
+                "copy the directory to the database's host, readable only by the user that the database runs \
+                 as, and"
             );
-            outln!("to each host that may take its logs over; there:");
+            outln!("to each host that may take its logs over; run there:");
             outln!("    seawall init … --keeper HOST:PORT … --tls DIRECTORY");
         }
     }

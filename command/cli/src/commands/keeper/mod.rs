@@ -108,7 +108,7 @@ pub fn keeper(how: &KeeperArgs) -> Result<()> {
 
 fn serve(how: &Serve) -> Result<()> {
     let transport = how.security.transport()?;
-    let address = transport.place(&how.listen).with_context(|| format!("listening at {}", how.listen))?;
+    let address = transport.place(&how.listen).with_context(|| format!("cannot listen at {}", how.listen))?;
     let said = match &transport {
         Transport::Tls(directory) => Some((directory.clone(), tls::files::look(directory)?)),
         Transport::Near | Transport::ClearText => None,
@@ -125,12 +125,13 @@ fn serve(how: &Serve) -> Result<()> {
     let keeper =
         Arc::new(Keeper::open(&how.directory, Options { harden, witness: how.witness, quota: how.quota })?);
     let mut server =
-        Server::bind(Arc::clone(&keeper), address).with_context(|| format!("listening at {address}"))?;
+        Server::bind(Arc::clone(&keeper), address).with_context(|| format!("cannot listen at {address}"))?;
     let ends = said.as_ref().map(|(_, said)| tls::utc(said.valid_until));
     if let Some((directory, said)) = said {
         if let Who::Owner(name) = said.who {
             bail!(
-                "{}: this is owner {name}'s: keepers have others (`seawall keeper cert keeper`)",
+                "{}: this certificate is for the owner {name}: a keeper needs one of its own (`seawall \
+                 keeper cert keeper`)",
                 directory.display()
             );
         }
@@ -163,7 +164,7 @@ fn status(how: &Status) -> Result<()> {
         let kept = if log.kept {
             ""
         } else {
-            ", LOST what it had: it does not vote until its writer brought it up to date"
+            ", LOST what it had: it does not vote until its writer has brought it up to date"
         };
         let owner = if log.owner.is_empty() { String::new() } else { format!(" of owner {}", log.owner) };
         outln!(

@@ -105,7 +105,7 @@ fn translate(option: &[u8], words: &mut Vec<OsString>) -> Result<(), String> {
     } else if let Some(flag) = Flag::from_name(&text) {
         words.push(format!("--option={}", flag.name()).into());
     } else if !IGNORED.contains(&name) && !name.is_empty() && !name.starts_with("x-") {
-        return Err(format!("mount option {text}: not known, or not possible"));
+        return Err(format!("mount option {text}: unknown or not supported"));
     }
     Ok(())
 }

@@ -126,7 +126,7 @@ pub fn umount(how: &Umount) -> Result<()> {
 /// Why the process of a mount that is gone from here is not.
 fn goes_on(backing: &Path) -> String {
     match mountpoint::holders(backing).as_slice() {
-        [] => "its process goes on: it brings the log to a slow disk".into(),
+        [] => "its process still runs: it brings the log to a slow disk".into(),
         pids => {
             let name = |pid: &u32| {
                 let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -145,18 +145,18 @@ fn in_background() -> Result<()> {
     let mut command = ourselves()?;
     command.args(["--foreground", "--background"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().context("starting the mount's process")?;
+    let mut child = command.spawn().context("cannot start the mount's process")?;
     if says_ready(&mut child)? {
         return Ok(());
     }
-    let status = child.wait().context("waiting for the mount's process")?;
+    let status = child.wait().context("cannot wait for the mount's process")?;
     // It has said why on the stderr that it shares with us.
     std::process::exit(status.code().unwrap_or(1));
 }
 
 /// This program, with the words it was given.
 fn ourselves() -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("finding this program")?);
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(helper::words(std::env::args_os()).map_err(anyhow::Error::msg)?.iter().skip(1));
     Ok(command)
 }
@@ -195,7 +195,7 @@ fn supervise(how: &Mount) -> Result<()> {
         join::How { keep: false, boot: !how.no_boot, watch: None, cache: cache.clone() },
     )?;
     crate::run::say_what_cache(&link, cache.as_ref());
-    let ended = start_server(claim.try_clone().context("keeping the claim")?).and_then(|mut server| {
+    let ended = start_server(claim.try_clone().context("cannot keep the claim")?).and_then(|mut server| {
         outln!("{READY}");
         super::daemon::tell_systemd();
         let_go(how);
@@ -221,11 +221,11 @@ fn start_server(claim: std::fs::File) -> Result<Child> {
     let mut command = ourselves()?;
     command.arg("--serving").stdin(claim).stdout(Stdio::piped());
     command.env_remove("LD_PRELOAD").env_remove("SEAWALL_SOCKET");
-    let mut server = command.spawn().context("starting the mount's process")?;
+    let mut server = command.spawn().context("cannot start the mount's process")?;
     if says_ready(&mut server)? {
         return Ok(server);
     }
-    let status = server.wait().context("waiting for the mount's process")?;
+    let status = server.wait().context("cannot wait for the mount's process")?;
     // It has said why on the stderr that it shares with us.
     bail!("nothing is mounted ({status})")
 }
@@ -240,7 +240,7 @@ fn let_go(how: &Mount) {
 fn says_ready(child: &mut Child) -> Result<bool> {
     let mut line = String::new();
     if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout).read_line(&mut line).context("waiting for the mount")?;
+        BufReader::new(stdout).read_line(&mut line).context("cannot wait for the mount")?;
     }
     Ok(line.trim() == READY)
 }
@@ -262,7 +262,7 @@ fn serve(how: &Mount) -> Result<()> {
     }
     outln!("{READY}");
     let_go(how);
-    mounted.serve().context("serving the mount")
+    mounted.serve().context("cannot serve the mount")
 }
 
 /// Looks after the process that serves, and after the daemon, until the server has ended.
@@ -271,11 +271,11 @@ fn look_after(link: &mut Link, server: &mut Child, signals: &SignalFd, place: &P
         rustix::process::Pid::from_child(server),
         rustix::process::PidfdFlags::empty(),
     )
-    .context("watching the mount's process")?;
-    let over = || server.try_wait().context("waiting for the mount's process");
+    .context("cannot watch the mount's process")?;
+    let over = || server.try_wait().context("cannot wait for the mount's process");
     let told = || {
         if let Err(e) = mountpoint::unmount_at_last(place) {
-            errln!("seawall: unmounting {}: {e}", place.display());
+            errln!("seawall: cannot unmount {}: {e}", place.display());
         }
     };
     serving::look_after(Some(link), signals, ended, over, told)

@@ -20,8 +20,8 @@ pub fn check(data: &Path) -> Result<()> {
     let found = texts.iter().filter_map(|(name, text)| Some((name, last_value(text)?))).next_back();
     match found {
         Some((name, "syncfs")) => bail!(
-            "{}: {SETTING} = syncfs does nothing on a mount (Linux does not pass syncfs on to FUSE), so after a \
-             crash PostgreSQL would take for durable what is not. Set it to fsync, the default",
+            "{}: {SETTING} = syncfs does nothing on a mount (Linux does not pass syncfs on to FUSE), so \
+             after a crash PostgreSQL would rely on data that is not durable. Set it to fsync, the default",
             data.join(name).display()
         ),
         _ => Ok(()),

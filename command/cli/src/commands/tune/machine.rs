@@ -18,17 +18,19 @@ const ENOUGH_NS: u64 = 50_000;
 const HALT_POLL: Setting = Setting {
     name: "guest_halt_poll_ns",
     value: "200000",
-    why: "of /sys/module/haltpoll/parameters (haltpoll.guest_halt_poll_ns on the kernel's command line). This virtual \
-          machine gives an idle processor back at once, and who waits for a commit waits until it has it again: longer than \
-          for the answer itself. With this a processor first looks for work for up to 200 µs. It is busy then as the \
-          hypervisor sees it",
+    why: "in /sys/module/haltpoll/parameters (haltpoll.guest_halt_poll_ns on the kernel's command line). \
+          This virtual machine gives an idle processor back at once, and a session that waits for a commit \
+          waits until the machine has the processor again: longer than for the answer itself. With this \
+          setting an idle processor first looks for work for up to 200 µs. To the hypervisor it is busy \
+          during that time",
 };
 const FUSE_URING: Setting = Setting {
     name: "enable_uring",
     value: "Y",
-    why: "of /sys/module/fuse/parameters (options fuse enable_uring=1 in /etc/modprobe.d): requests to the mount come by \
-          io_uring, on the processor where they were made. For mounts that are made from then on, by root. Many clients gain; a single \
-          one may be faster without where idle processors poll: `seawall-lab bench --only mount`, with it and without",
+    why: "in /sys/module/fuse/parameters (options fuse enable_uring=1 in /etc/modprobe.d): requests to the \
+          mount come by io_uring, on the processor where they were made. It applies to mounts that root \
+          makes from then on. Many clients gain; a single one may be faster without it where idle processors \
+          poll: measure with `seawall-lab bench --only mount`, with it and without it",
 };
 
 /// The advice for this machine.

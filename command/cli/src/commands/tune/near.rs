@@ -89,8 +89,9 @@ fn look(address: &Address, recovery: &Recovery) -> Result<Now> {
     std::thread::sleep(LOOK);
     let now = look()?;
     let came = written(&now).zip(before).map(|(now, before)| now - before);
-    let redo =
-        redo(&now).context("the server does not say how much redo it has: does it replay another one's?")?;
+    let redo = redo(&now).context(
+        "the server does not say how much redo it has: does it replay the redo of another server?",
+    )?;
     let exposed = Exposure::by(redo, Some(recovery.goal()));
     Ok(Now { writes: came.unwrap_or(0.0).max(0.0) / LOOK.as_secs_f64(), exposed })
 }
@@ -105,8 +106,11 @@ impl Near {
     /// For people.
     pub fn tell(&self) {
         let seconds = |s: f64| time(s * 1e9);
-        let source =
-            if self.measured { "as at its last recovery" } else { "assumed: its first recovery will tell" };
+        let source = if self.measured {
+            "measured at its last recovery"
+        } else {
+            "assumed: its first recovery will tell"
+        };
         outln!(
             "\nRecovery within {}: {} of redo, replayed at {}/s ({source})",
             seconds(self.goal_s),
@@ -118,8 +122,8 @@ impl Near {
         }
         if self.by_settings_s > self.goal_s {
             outln!(
-                "  With these settings alone a crash costs up to {}: the server has no checkpoints nearer than that by itself. \
-                 `seawall run --recovery` asks it for them while it runs",
+                "  With these settings alone a crash costs up to {}: by itself the server makes no \
+                 checkpoints nearer than that. `seawall run --recovery` asks it for them while it runs",
                 seconds(self.by_settings_s)
             );
         }

@@ -8,8 +8,9 @@ use super::advice::{Advice, Pages, Setting};
 const FULL_PAGES_OFF: Setting = Setting {
     name: "full_page_writes",
     value: "off",
-    why: "no page can tear: every write of a data file is in the log before it is in the file, so the copy of \
-          each page that PostgreSQL puts into its WAL after a checkpoint protects from nothing any more",
+    why: "no page can tear: every write of a data file is in the log before it is in the file, so PostgreSQL \
+          no longer gains any protection from the copy of each page that it puts into its WAL after a \
+          checkpoint",
 };
 const FULL_PAGES_ON: Setting = Setting {
     name: "full_page_writes",
@@ -19,8 +20,8 @@ const FULL_PAGES_ON: Setting = Setting {
 const FULL_PAGES_EMULATED: Setting = Setting {
     name: "full_page_writes",
     value: "off",
-    why: "only on a medium that survives a power cut: on this one the log is gone with the power, and torn pages \
-          stay torn. To measure what it would bring, on data you can lose, it may be set",
+    why: "only on a medium that survives a power cut: on this one the log is gone with the power, and torn \
+          pages stay torn. You may set it to measure what it would bring, on data that you can lose",
 };
 
 const SYNC_METHOD: Setting = Setting {
@@ -32,9 +33,9 @@ const SYNC_METHOD: Setting = Setting {
 const SYNC_METHOD_ON_MOUNT: Setting = Setting {
     name: "wal_sync_method",
     value: "open_datasync",
-    why: "not the default: a commit is one request to the mount then, a write that is durable when it is answered. \
-          With fdatasync it is two, each with a wait of its own. Changed by a reload. Set it back before the \
-          database runs without the mount",
+    why: "not the default: with it a commit is one request to the mount, a write that is durable when it is \
+          answered. With fdatasync it is two, each with a wait of its own. A reload applies it. Set it back \
+          before the database runs without the mount",
 };
 
 /// The same on every medium.
@@ -45,7 +46,7 @@ fn always(policy: Policy, on_mount: bool) -> Vec<Setting> {
         Setting {
             name: "synchronous_commit",
             value: "on",
-            why: "its wait for the disk is what Seawall takes away: there is nothing to gain from off any more",
+            why: "Seawall takes its wait for the disk away: off gains nothing any more",
         },
         if one_request { SYNC_METHOD_ON_MOUNT } else { SYNC_METHOD },
         Setting {
@@ -63,8 +64,8 @@ fn always(policy: Policy, on_mount: bool) -> Vec<Setting> {
         Setting {
             name: "commit_delay",
             value: "0",
-            why: "the default: it makes commits wait for others to share a sync. In memory there is no sync to share; on a disk those \
-                  who wait share a device write by themselves",
+            why: "the default: it makes commits wait for others to share a sync. In memory there is no sync \
+                  to share; on a disk the waiting sessions share a device write without it",
         },
     ]
 }
@@ -86,12 +87,12 @@ pub fn advise(policy: Policy, medium: Option<Medium>, on_mount: bool) -> Advice 
 const REQUIRES: [&str; 6] = [
     "the server always runs under `seawall run --policy atomic`, its crash recovery too: after a crash start it \
      that way, not bare after `seawall recover`",
-    "switch full_page_writes off only when it runs that way already, and CHECKPOINT right before",
+    "switch full_page_writes off only when the server runs that way already, right after a CHECKPOINT",
     "`seawall status` shows no file outside the log; a daemon that is gone, a full log whose disk refuses, or a \
      mapped file puts one outside, and its pages can tear until it is back. Keep an eye on that line",
     "the pool has an entry for every data file that is open for writing at a time (4096 from 1 GiB on), and every \
      tablespace is managed: `seawall status` says neither FULL nor NOT COVERED",
-    "data checksums are on (pg_checksums --enable): what is torn all the same is found, not believed",
+    "data checksums are on (pg_checksums --enable): they reveal a page that is torn all the same",
     "base backups still need full pages: pg_basebackup switches them on by itself while it runs",
 ];
 

@@ -85,13 +85,14 @@ fn tell_pmem(backing: &Backing, options: &[String], wanted: &Wanted) {
     outln!("\nWhat must be true");
     if backing.medium != Medium::Pmem {
         outln!(
-            "  1. This is RAM of this host. The guest takes it for persistent memory, and its Seawall says so: a commit there \
-             survives the guest's crash, NOT a crash or power cut of this host. For a test; for data take a file on a DAX mount, or \
-             the disk below"
+            "  1. This is RAM of this host. The guest takes it for persistent memory, and its Seawall says \
+             so: a commit there survives the guest's crash, NOT a crash or power cut of this host. Use it \
+             only for tests; for data take a file on a DAX mount, or the disk below"
         );
     } else {
         outln!(
-            "  1. QEMU has libpmem (pmem=on is refused without): else what live migration copies is not flushed"
+            "  1. QEMU has libpmem (it refuses pmem=on without it): otherwise it would not flush what live \
+             migration copies"
         );
     }
     outln!(
@@ -101,10 +102,13 @@ fn tell_pmem(backing: &Backing, options: &[String], wanted: &Wanted) {
         size::human(ALIGNED)
     );
     outln!(
-        "  3. The guest's file system is mounted with dax=always. XFS on a namespace that cannot do DAX mounts without a word:"
+        "  3. The guest's file system is mounted with dax=always. On a namespace without DAX, XFS mounts \
+         without a warning:"
     );
     outln!("     `seawall init` refuses it then (MAP_SYNC)");
-    outln!("  4. Snapshots of the machine do not have this memory: `seawall freeze` in the guest first\n");
+    outln!(
+        "  4. Snapshots of the machine do not contain this memory: run `seawall freeze` in the guest first\n"
+    );
 }
 
 /// How large the file is: whole blocks of the guest's, and the label.

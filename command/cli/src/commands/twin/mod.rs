@@ -52,7 +52,7 @@ pub fn twin(how: &Twin) -> ExitCode {
 
 fn serve(how: &Twin) -> anyhow::Result<ExitCode> {
     let options = Options {
-        state: how.state.clone().context("where is the state? Give --state")?,
+        state: how.state.clone().context("--state is missing: name the directory of the state")?,
         command: how.command.clone(),
         on_takeover: how.on_takeover.clone(),
         follow: how.follow,

@@ -32,18 +32,14 @@ pub fn status(how: &Status) -> Result<ExitCode> {
     let twin = match (found.twin, found.ready) {
         (Some(number), true) => format!("process {number}, ready, {} behind", size::human(found.behind)),
         (Some(number), false) => {
-            format!("process {number}, loads: if the server dies now, it is started again")
+            format!("process {number}, still loading: if the server dies now, it is started again")
         }
         (None, _) => "none: if the server dies now, it is started again".into(),
     };
     let mut facts = vec![
         (
             "server",
-            if found.runs {
-                process(found.primary)
-            } else {
-                "nobody runs `seawall twin` with this state".into()
-            },
+            if found.runs { process(found.primary) } else { "no `seawall twin` runs with this state".into() },
         ),
         ("current directory", found.current.display().to_string()),
     ];

@@ -81,7 +81,7 @@ impl Warm {
         let bytes: u64 = read.into_iter().sum();
         if bytes > 0 {
             errln!(
-                "seawall: the machine was restarted: {} of what memory held of {} was asked for again, in {:.1} s",
+                "seawall: the machine was restarted: requested {} of what memory had held of {}, in {:.1} s",
                 size::human(bytes),
                 self.data.display(),
                 begin.elapsed().as_secs_f64()

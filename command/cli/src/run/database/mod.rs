@@ -44,7 +44,8 @@ pub fn find(
     let found = || by_name(&inner.name).or_else(by_data);
     let Some(preset) = preset.map_or_else(found, Preset::from_name) else {
         bail!(
-            "where does {} write? Give the directory with --data, and if it is a database that Seawall knows, --preset ({})",
+            "cannot tell where {} writes: give the directory with --data, and if it is a database that \
+             Seawall knows, --preset ({})",
             program.name,
             presets().join(", ")
         )
@@ -126,7 +127,8 @@ pub fn check_policy(preset: Preset, policy: Policy) -> Result<()> {
 pub fn check_preload(preset: Preset) -> Result<()> {
     if preset == Preset::Etcd {
         bail!(
-            "etcd makes its system calls by itself, a preload sees none: give it a directory of `seawall mount`"
+            "etcd makes its system calls by itself, so a preload sees none of them: give it a directory of \
+             `seawall mount`"
         );
     }
     Ok(())
@@ -149,21 +151,20 @@ fn from_command(preset: Preset, arguments: &[OsString]) -> Result<PathBuf> {
     match preset {
         Preset::Postgres => options::value(arguments, "--pgdata", "-D")
             .or_else(|| std::env::var_os("PGDATA").map(PathBuf::from))
-            .context("where is the data? Give -D, PGDATA or --data"),
-        Preset::Sqlite => sqlite::file(arguments)
-            .map(|file| directory_of(&file))
-            .context("which database? Give a file to sqlite3, or its directory with --data"),
+            .context("cannot tell where the data is: give -D, PGDATA or --data"),
+        Preset::Sqlite => sqlite::file(arguments).map(|file| directory_of(&file)).context(
+            "cannot tell which database is meant: give a file to sqlite3, or its directory with --data",
+        ),
         Preset::Mariadb => Ok(mariadb::directory(arguments)),
         Preset::Redis => Ok(redis::directory(arguments)),
-        Preset::Rocksdb => {
-            options::value(arguments, "--db", "").context("where is the data? Give --db=DIRECTORY, or --data")
-        }
+        Preset::Rocksdb => options::value(arguments, "--db", "")
+            .context("cannot tell where the data is: give --db=DIRECTORY, or --data"),
         Preset::Etcd => options::value(arguments, "--data-dir", "")
-            .context("where is the data? Give --data-dir, or --data"),
+            .context("cannot tell where the data is: give --data-dir, or --data"),
         Preset::Lmdb => lmdb::directory(arguments)
-            .context("where is the data? Give the environment's directory with --data"),
+            .context("cannot tell where the data is: give the environment's directory with --data"),
         Preset::Disk => bail!("a virtual disk is served by `seawall disk IMAGE`"),
-        Preset::Any => bail!("where is the data? Give its directory with --data"),
+        Preset::Any => bail!("cannot tell where the data is: give its directory with --data"),
     }
 }
 
@@ -207,13 +208,19 @@ fn elsewhere(preset: Preset, root: &AddRoot, arguments: &[OsString]) -> Vec<AddR
 pub fn root(preset: Preset, policy: Policy, data: &Path) -> Result<AddRoot> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).with_context(|| {
-            format!("{}: has the directory moved? Give the present one with --data", path.display())
+            format!(
+                "cannot find {} (if the directory has moved, give the present one with --data)",
+                path.display()
+            )
         })
     };
     let data = real(data)?;
     let path = match preset {
         Preset::Postgres if !data.join("PG_VERSION").exists() => {
-            bail!("{} is no PGDATA (it has no PG_VERSION): run initdb first, without Seawall", data.display())
+            bail!(
+                "{} is not a PGDATA (it has no PG_VERSION): run initdb first, without Seawall",
+                data.display()
+            )
         }
         Preset::Postgres if policy == Policy::Tail => real(&data.join("pg_wal"))?,
         _ => data.clone(),
