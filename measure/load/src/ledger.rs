@@ -31,21 +31,22 @@ pub struct Writer(Fd);
 impl Writer {
     /// Opens (or creates) the ledger for appending.
     pub fn open(path: &Path) -> Result<Self> {
-        let fd = Fd::open(path, OpenMode::Append).with_context(|| format!("ledger {}", path.display()))?;
+        let fd = Fd::open(path, OpenMode::Append)
+            .with_context(|| format!("cannot open the ledger {}", path.display()))?;
         Ok(Writer(fd))
     }
 
     /// Notes one acknowledged commit; when this returns, the line outlives this process.
     pub fn acknowledge(&self, entry: Entry) -> Result<()> {
         let line = format!("{} {}\n", entry.client, entry.seq);
-        self.0.write_all(line.as_bytes()).context("append to the ledger")
+        self.0.write_all(line.as_bytes()).context("cannot append to the ledger")
     }
 }
 
 /// Reads the whole ledger back.
 pub fn read(path: &Path) -> Result<Vec<Entry>> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("read the ledger {}", path.display()))?;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the ledger {}", path.display()))?;
     let complete = match text.rfind('\n') {
         Some(end) => &text[..end],
         None => return Ok(Vec::new()),

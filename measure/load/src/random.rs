@@ -33,7 +33,7 @@ impl Random {
 
     /// A number from `first` to `last`, both included.
     pub fn between(&mut self, first: u64, last: u64) -> u64 {
-        assert!(first <= last, "{first} to {last} is no range");
+        assert!(first <= last, "{first} to {last} is not a range");
         first + self.below(last - first + 1)
     }
 

@@ -74,7 +74,10 @@ pub struct Report {
 
 /// Runs it.
 pub fn run(options: &Options) -> Result<Report> {
-    ensure!(options.bs > 0 && options.bs.is_multiple_of(PAGE), "--bs is not whole pages of {PAGE} bytes");
+    ensure!(
+        options.bs > 0 && options.bs.is_multiple_of(PAGE),
+        "--bs is not a multiple of the page size of {PAGE} bytes"
+    );
     ensure!(options.size >= options.bs as u64, "--size is less than a block");
     for path in &options.cold {
         let cached = Fd::open(path, OpenMode::ReadWrite)?;
@@ -151,7 +154,7 @@ impl<'a> Reader<'a> {
         ensure!(n == bytes.len(), "the file ends at {}", at + n as u64);
         for (i, page) in bytes.chunks(PAGE).enumerate() {
             let wanted = at + (i * PAGE) as u64;
-            ensure!(page[..8] == wanted.to_le_bytes(), "the page at {wanted} is another one");
+            ensure!(page[..8] == wanted.to_le_bytes(), "the page at {wanted} holds another page's content");
         }
         Ok(())
     }

@@ -17,19 +17,20 @@ impl Tally {
     /// Begins a new one, in place of an old one, for what was loaded as number `setup` by `load`.
     pub fn create(path: &Path, load: &str, setup: u64) -> Result<()> {
         std::fs::write(path, format!("{load} {setup:016x}\n"))
-            .with_context(|| format!("begin the ledger {}", path.display()))
+            .with_context(|| format!("cannot begin the ledger {}", path.display()))
     }
 
     /// Goes on with the one of the tables that were loaded as number `setup`.
     pub fn open(path: &Path, load: &str, setup: u64) -> Result<Self> {
         Lines::open(path, load, setup)?;
-        let fd = Fd::open(path, OpenMode::Append).with_context(|| format!("ledger {}", path.display()))?;
+        let fd = Fd::open(path, OpenMode::Append)
+            .with_context(|| format!("cannot open the ledger {}", path.display()))?;
         Ok(Tally(fd))
     }
 
     /// Appends whole lines; when this returns, they outlive this process.
     pub fn append(&self, lines: &str) -> Result<()> {
-        self.0.write_all(lines.as_bytes()).context("append to the ledger")
+        self.0.write_all(lines.as_bytes()).context("cannot append to the ledger")
     }
 }
 
@@ -64,7 +65,8 @@ impl Lines {
         loop {
             line.clear();
             self.number += 1;
-            if self.rest.read_line(&mut line).context("read the ledger")? == 0 || !line.ends_with('\n') {
+            if self.rest.read_line(&mut line).context("cannot read the ledger")? == 0 || !line.ends_with('\n')
+            {
                 return Ok(());
             }
             let words: Vec<&str> = line.trim_end().split(' ').collect();

@@ -102,7 +102,7 @@ impl TargetOptions {
                 socket: self
                     .socket
                     .clone()
-                    .context("say where it listens: --socket /run/mysqld/mysqld.sock")?,
+                    .context("say where the server listens: --socket /run/mysqld/mysqld.sock")?,
                 user: self.user.clone(),
                 password: self.password.clone(),
             }),

@@ -37,6 +37,6 @@ fn what_it_says_to_no_effect_is_told() {
     assert_eq!(told("did you mean REDO_STRESS"), 1);
     assert_eq!(told("about Oracle"), 3, "statistics type, privileged user and password");
     assert_eq!(told("quote of EXTERNAL_SCRIPT"), 1);
-    assert_eq!(told("neither setting nor comment"), 1, "the printed prose");
+    assert_eq!(told("neither a setting nor a comment"), 1, "the printed prose");
     assert_eq!(warnings.len(), 6, "{warnings:#?}");
 }

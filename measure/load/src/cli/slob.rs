@@ -142,6 +142,6 @@ impl Check {
 }
 
 fn pair(text: &str) -> Result<(String, String)> {
-    let (key, value) = text.split_once('=').context("it is KEY=VALUE")?;
+    let (key, value) = text.split_once('=').context("must be KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }

@@ -25,7 +25,7 @@ pub struct Connection {
 impl Connection {
     /// Connects.
     pub fn open(address: &str) -> Result<Self> {
-        let stream = TcpStream::connect(address).with_context(|| format!("connect to {address}"))?;
+        let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self { stream: BufReader::new(stream), host: address.to_owned() })
@@ -42,7 +42,7 @@ impl Connection {
         let (key, end) = range_of(prefix);
         let said = self.call("/v3/kv/range", &json!({"key": key, "range_end": end, "count_only": true}))?;
         // Numbers of 64 bits are text, and nought is left out.
-        said["count"].as_str().map_or(Ok(0), |count| count.parse().context("a count"))
+        said["count"].as_str().map_or(Ok(0), |count| count.parse().context("a count is not a number"))
     }
 
     /// Keys that begin so, from `from` on, with their values: not more than `most`.
@@ -54,8 +54,8 @@ impl Connection {
             let bytes = field
                 .as_str()
                 .and_then(|text| BASE64_STANDARD.decode(text).ok())
-                .context("a key or value that is none")?;
-            String::from_utf8(bytes).context("a key or value that is no text")
+                .context("a key or a value is not base64")?;
+            String::from_utf8(bytes).context("a key or a value is not UTF-8")
         };
         let pairs = said["kvs"].as_array().into_iter().flatten();
         pairs.map(|pair| Ok((text(&pair["key"])?, text(&pair["value"])?))).collect()
@@ -68,10 +68,10 @@ impl Connection {
             self.host,
             body.len()
         );
-        self.stream.get_mut().write_all(request.as_bytes()).context("send to etcd")?;
+        self.stream.get_mut().write_all(request.as_bytes()).context("cannot send to etcd")?;
         let (good, reply) = self.reply()?;
         ensure!(good, "etcd replied: {}", String::from_utf8_lossy(&reply));
-        serde_json::from_slice(&reply).context("etcd's reply")
+        serde_json::from_slice(&reply).context("etcd's reply is not JSON")
     }
 
     /// Whether it says 200, and its body.
@@ -81,7 +81,9 @@ impl Connection {
         loop {
             let line = self.line()?.to_ascii_lowercase();
             match line.split_once(": ") {
-                Some(("content-length", value)) => length = value.parse().context("a length")?,
+                Some(("content-length", value)) => {
+                    length = value.parse().context("a length is not a number")?
+                }
                 Some(("transfer-encoding", value)) => chunked = value == "chunked",
                 None if line.is_empty() => break,
                 _ => {}
@@ -94,9 +96,10 @@ impl Connection {
     fn chunks(&mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {
-            let length = usize::from_str_radix(&self.line()?, 16).context("a chunk's length")?;
+            let length =
+                usize::from_str_radix(&self.line()?, 16).context("a chunk's length is not a number")?;
             all.extend(self.bytes(length)?);
-            ensure!(self.line()?.is_empty() && all.len() < LONGEST, "not a reply of etcd's");
+            ensure!(self.line()?.is_empty() && all.len() < LONGEST, "this is not a reply of etcd");
             if length == 0 {
                 return Ok(all);
             }
@@ -104,15 +107,15 @@ impl Connection {
     }
 
     fn bytes(&mut self, length: usize) -> Result<Vec<u8>> {
-        ensure!(length < LONGEST, "a reply of {length} bytes");
+        ensure!(length < LONGEST, "a reply of {length} bytes is too long");
         let mut bytes = vec![0; length];
-        self.stream.read_exact(&mut bytes).context("read from etcd")?;
+        self.stream.read_exact(&mut bytes).context("cannot read from etcd")?;
         Ok(bytes)
     }
 
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
-        let n = self.stream.read_line(&mut line).context("read from etcd")?;
+        let n = self.stream.read_line(&mut line).context("cannot read from etcd")?;
         match line.strip_suffix("\r\n") {
             Some(text) if n > 0 => Ok(text.to_owned()),
             _ => bail!("etcd closed the connection"),

@@ -75,7 +75,7 @@ fn subsets(state: &State) -> Vec<State> {
 /// The client's files, with all their bytes.
 fn found(dir: &Path, client: i32) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(dir).with_context(|| format!("list {}", dir.display()))? {
+    for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if is_of(client, &name) {
@@ -101,7 +101,8 @@ fn explain(entry: Entry, allowed: &[State], found: &BTreeMap<String, Vec<u8>>) -
         format!("{name}: {} bytes of {}", bytes.len(), head[..head.len().min(24)].escape_ascii())
     };
     format!(
-        "client {client}, whose step {seq} was the last that was acknowledged, has {:?}; it should have {:?}, and is in {:?}",
+        "client {client}, whose last acknowledged step was {seq}, has {:?}; it should have {:?}, and is in \
+         {:?}",
         found.iter().map(has).collect::<Vec<_>>(),
         allowed.first(),
         Step::of(client, seq + 1)

@@ -59,8 +59,8 @@ struct Client<'o> {
 /// # Errors
 /// Whatever a call said.
 pub fn run(options: &Options) -> Result<Report> {
-    fs::create_dir_all(&options.dir).with_context(|| format!("create {}", options.dir.display()))?;
-    let directory = File::open(&options.dir).context("open the directory")?;
+    fs::create_dir_all(&options.dir).with_context(|| format!("cannot create {}", options.dir.display()))?;
+    let directory = File::open(&options.dir).context("cannot open the directory")?;
     let client = Client { options, directory };
     let mut seq = first(options)?;
     let ledger = options.ledger.as_deref().map(Writer::open).transpose()?;

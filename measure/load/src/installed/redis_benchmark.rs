@@ -13,7 +13,7 @@ pub fn read(said: &str) -> Result<Figures> {
     let first = fields(lines.next().context("no CSV")?);
     // Before version 6.2 there is no head, and nothing but the rate.
     let (head, values) = match first.first().map(String::as_str) {
-        Some("test") => (first, fields(lines.next().context("a head, and nothing below it")?)),
+        Some("test") => (first, fields(lines.next().context("a header, and no line below it")?)),
         _ => (vec!["test".to_owned(), "rps".to_owned()], first),
     };
     let value = |name: &str| -> Option<f64> {

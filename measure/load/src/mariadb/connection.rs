@@ -33,7 +33,7 @@ impl Connection {
             // Rows that an update finds, changed or not: that is what a load counts.
             .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
         Conn::new(options).map(Connection).map_err(|error| match failure(error) {
-            Failure::Lost(said) => Failure::Lost(format!("connect to {name}: {said}")),
+            Failure::Lost(said) => Failure::Lost(format!("cannot connect to {name}: {said}")),
             other => other,
         })
     }
@@ -57,7 +57,7 @@ impl Connection {
     pub fn number(&mut self, sql: &str) -> Result<i64, Failure> {
         let rows = self.query(sql)?;
         let value = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
-        value.ok_or_else(|| Failure::Other(anyhow!("{sql}: no number, but {rows:?}")))
+        value.ok_or_else(|| Failure::Other(anyhow!("{sql}: {rows:?} is not a number")))
     }
 
     /// Runs statements, shows each row, and returns how many rows they changed (or matched).

@@ -33,7 +33,10 @@ pub(crate) fn checkpoint(client: &mut Client) -> Result<()> {
     match client.batch_execute("CHECKPOINT") {
         Ok(()) => Ok(()),
         Err(error) => {
-            ensure!(error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE), "checkpoint: {error}");
+            ensure!(
+                error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE),
+                "cannot make a checkpoint: {error}"
+            );
             Ok(())
         }
     }

@@ -40,13 +40,13 @@ impl Connection {
     /// Connects.
     pub fn open(socket: &Path) -> Result<Self> {
         let stream =
-            UnixStream::connect(socket).with_context(|| format!("connect to {}", socket.display()))?;
+            UnixStream::connect(socket).with_context(|| format!("cannot connect to {}", socket.display()))?;
         Ok(Self(BufReader::new(stream)))
     }
 
     /// Sends a command; its reply is not waited for.
     pub fn send(&mut self, words: &[&str]) -> Result<()> {
-        self.0.get_mut().write_all(&encoded(&[words])).context("send to Redis")
+        self.0.get_mut().write_all(&encoded(&[words])).context("cannot send to Redis")
     }
 
     /// Sends a command and waits for its reply. An error that Redis replies is an error.
@@ -59,7 +59,7 @@ impl Connection {
     pub fn transaction(&mut self, commands: &[&[&str]]) -> Result<Vec<Reply>> {
         let all: Vec<&[&str]> =
             [&["MULTI"][..]].into_iter().chain(commands.iter().copied()).chain([&["EXEC"][..]]).collect();
-        self.0.get_mut().write_all(&encoded(&all)).context("send to Redis")?;
+        self.0.get_mut().write_all(&encoded(&all)).context("cannot send to Redis")?;
         for _ in 0..=commands.len() {
             self.reply()?; // OK, then QUEUED for each
         }
@@ -71,27 +71,27 @@ impl Connection {
 
     fn reply(&mut self) -> Result<Reply> {
         let mut line = String::new();
-        let n = self.0.read_line(&mut line).context("read from Redis")?;
+        let n = self.0.read_line(&mut line).context("cannot read from Redis")?;
         ensure!(n > 0 && line.ends_with("\r\n"), "Redis closed the connection");
         let (kind, rest) = line.trim_end().split_at(1);
         Ok(match kind {
             "+" => Reply::Status(rest.to_owned()),
             "-" => bail!("Redis replied: {rest}"),
-            ":" => Reply::Number(rest.parse().context("a number")?),
+            ":" => Reply::Number(rest.parse().context("a reply is not a number")?),
             "$" => Reply::Text(length(rest)?.map(|n| self.text(n)).transpose()?),
             "*" => {
                 let replies = |n| (0..n).map(|_| self.reply()).collect::<Result<Vec<_>>>();
                 Reply::List(length(rest)?.map(replies).transpose()?)
             }
-            _ => bail!("not a reply of Redis: {line:?}"),
+            _ => bail!("this is not a reply of Redis: {line:?}"),
         })
     }
 
     fn text(&mut self, bytes: usize) -> Result<String> {
         let mut text = vec![0; bytes + 2];
-        self.0.read_exact(&mut text).context("read from Redis")?;
+        self.0.read_exact(&mut text).context("cannot read from Redis")?;
         text.truncate(bytes);
-        String::from_utf8(text).context("a reply that is no text")
+        String::from_utf8(text).context("a reply is not UTF-8")
     }
 }
 
@@ -109,8 +109,8 @@ fn length(text: &str) -> Result<Option<usize>> {
     if text == "-1" {
         return Ok(None);
     }
-    let n: usize = text.parse().with_context(|| format!("a length: {text:?}"))?;
-    ensure!(n <= LONGEST, "a reply of {n} bytes");
+    let n: usize = text.parse().with_context(|| format!("not a length: {text:?}"))?;
+    ensure!(n <= LONGEST, "a reply of {n} bytes is too long");
     Ok(Some(n))
 }
 

@@ -109,7 +109,7 @@ fn check_data(
         let is_explained = is.is_none_or(|is| is == wanted || (is > wanted && !sums.cut.is_empty()));
         if !is_explained {
             let is = is.unwrap_or_default();
-            let word = if is < wanted { "updates are lost" } else { "nobody asked for so many" };
+            let word = if is < wanted { "updates are lost" } else { "no session asked for so many" };
             report.problem(format!("schema {schema} row {custid}: updated {is} times, not {wanted}: {word}"));
         }
     }

@@ -26,7 +26,7 @@ impl Layout {
         let least = conf.work_unit * 2;
         ensure!(
             rows >= least,
-            "SCALE={} is {rows} blocks of {block_bytes} bytes: WORK_UNIT={} needs {least} at least",
+            "SCALE={} is {rows} blocks of {block_bytes} bytes: WORK_UNIT={} needs at least {least}",
             conf.scale,
             conf.work_unit
         );
@@ -44,14 +44,14 @@ impl Layout {
         let behind = first + conf.hotspot_mb * MEGABYTE / self.block_bytes;
         ensure!(
             behind <= self.rows + 1,
-            "the hot spot, HOTSPOT_OFFSET_MB={} and HOTSPOT_MB={}, ends behind the table of SCALE={}",
+            "the hot spot, HOTSPOT_OFFSET_MB={} and HOTSPOT_MB={}, ends beyond the table of SCALE={}",
             conf.hotspot_offset_mb,
             conf.hotspot_mb,
             conf.scale
         );
         ensure!(
             behind - first >= conf.work_unit,
-            "HOTSPOT_MB={} is {} blocks: WORK_UNIT={} needs as many at least",
+            "HOTSPOT_MB={} is {} blocks: WORK_UNIT={} needs at least as many",
             conf.hotspot_mb,
             behind - first,
             conf.work_unit

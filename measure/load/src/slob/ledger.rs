@@ -102,12 +102,12 @@ impl Sums {
                     unit: unit.parse()?,
                 };
                 let is_inside = stamp.r <= rows + 1 && stamp.r >= u64::from(stamp.unit);
-                ensure!(is_inside, "rows that are not there");
+                ensure!(is_inside, "it names rows that do not exist");
                 self.updates += 1;
                 self.last.insert((stamp.run, stamp.thread), stamp.seq);
                 self.add(schema.parse()?, stamp, rows);
             }
-            _ => bail!("not one of SLOB's"),
+            _ => bail!("this is not a line of SLOB's ledger"),
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ fn ensure_possible(target: &Target, conf: &Conf, options: &RunOptions) -> Result
     if let Some(why) = conf.contradiction() {
         bail!("{why}");
     }
-    ensure!(options.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "a rate is above 0");
+    ensure!(options.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "the rate must be above 0");
     ensure!(
         options.rate.is_none() || conf.think_tm_frequency == 0,
         "think time and a rate exclude each other: an open loop's schedule says when sessions rest"
@@ -98,7 +98,7 @@ fn ensure_loaded(keeper: &mut dyn Keeper, conf: &Conf, layout: &Layout) -> Resul
     );
     ensure!(
         loaded.schemas >= conf.schemas,
-        "{} schemas are loaded, {} are asked for: run `setup` again",
+        "{} schemas are loaded, and the run needs {}: run `setup` again",
         loaded.schemas,
         conf.schemas
     );

@@ -85,7 +85,8 @@ impl Stamp {
         if crc != u64::from(crc32fast::hash(&bytes[..CRC_AT])) {
             return Err("checksum mismatch (torn or garbled)".to_owned());
         }
-        let field = |from: usize, digits: usize| parse(&bytes[from..from + digits]).ok_or("not one of ours");
+        let field =
+            |from: usize, digits: usize| parse(&bytes[from..from + digits]).ok_or("not a stamp of this load");
         let written_for = field(41, 2)?;
         if written_for != number as u64 + 2 {
             return Err(format!("the content of column c{written_for}"));

@@ -64,7 +64,7 @@ impl fmt::Display for CheckReport {
         let CheckReport { database, schemas, rows, acknowledged, unacknowledged, problems, .. } = self;
         writeln!(f, "{database}: {rows} rows read, schemas: {schemas}; {acknowledged} acknowledged updates")?;
         if *unacknowledged > 0 {
-            writeln!(f, "{unacknowledged} more are there that were under way when a run was cut")?;
+            writeln!(f, "{unacknowledged} more updates are there, which were under way when a run was cut")?;
         }
         self.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))?;
         match problems {

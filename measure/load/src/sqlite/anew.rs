@@ -29,7 +29,7 @@ pub fn run(options: &Options, recorder: &mut Recorder) -> Result<Duration> {
 /// Timed from before the file is there until its first commit has returned; not the closing.
 fn make(options: &Options, number: u64, recorder: &mut Recorder) -> Result<()> {
     let path = path(&options.db, number);
-    ensure!(!path.exists(), "{} is there already", path.display());
+    ensure!(!path.exists(), "{} exists already", path.display());
     let begin = Instant::now();
     let db = schema::connect(&path, options.journal, options.synchronous, LIMIT)?;
     db.execute_batch(&format!(

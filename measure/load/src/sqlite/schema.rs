@@ -20,7 +20,7 @@ pub fn open(options: &Options) -> Result<Connection> {
     let limit = Duration::from_secs(10);
     let mut db = connect(&options.db, options.journal, options.synchronous, limit)?;
     if !db.table_exists(None, "history")? {
-        create(&mut db, options.rows).context("create the tables")?;
+        create(&mut db, options.rows).context("cannot create the tables")?;
     }
     Ok(db)
 }
@@ -32,7 +32,7 @@ pub(crate) fn connect(
     synchronous: Synchronous,
     limit: Duration,
 ) -> Result<Connection> {
-    let db = Connection::open(path).with_context(|| format!("open {}", path.display()))?;
+    let db = Connection::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     db.busy_timeout(limit)?;
     let asked = journal.pragma();
     let mode: String = db.pragma_update_and_check(None, "journal_mode", asked, |row| row.get(0))?;

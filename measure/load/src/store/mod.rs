@@ -57,13 +57,18 @@ impl Store {
     pub fn build(self, dir: &Path) -> Result<PathBuf> {
         let path = dir.join(format!("seawall-{}", self.name()));
         for (name, text) in SHARED.iter().chain(&[("store.c", self.source())]) {
-            std::fs::write(dir.join(name), text).with_context(|| format!("write {name}"))?;
+            std::fs::write(dir.join(name), text).with_context(|| format!("cannot write {name}"))?;
         }
         let mut cc = Command::new("cc");
         cc.args(["-O2", "-pthread", "-o"]).arg(&path).args([dir.join("main.c"), dir.join("store.c")]);
-        let built = cc.arg(format!("-l{}", self.name())).output().context("run cc")?;
+        let built = cc.arg(format!("-l{}", self.name())).output().context("cannot run cc")?;
         let said = String::from_utf8_lossy(&built.stderr);
-        ensure!(built.status.success(), "build {}: is {} installed?\n{said}", self.name(), self.package());
+        ensure!(
+            built.status.success(),
+            "cannot build {} (is {} installed?)\n{said}",
+            self.name(),
+            self.package()
+        );
         Ok(path)
     }
 
@@ -72,8 +77,11 @@ impl Store {
     /// # Errors
     /// If either cannot be read.
     pub fn verdict(said: &str, ledger: &Path) -> Result<Verdict> {
-        let found: HashSet<Entry> =
-            said.lines().map(entry).collect::<Option<_>>().context("an odd commit")?;
+        let found: HashSet<Entry> = said
+            .lines()
+            .map(entry)
+            .collect::<Option<_>>()
+            .context("a line that the store printed is not a commit")?;
         Ok(Verdict::compare(&ledger::read(ledger)?, &found))
     }
 }

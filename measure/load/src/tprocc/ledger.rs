@@ -64,7 +64,7 @@ impl Acknowledged {
                 ["p", number] => {
                     all.payments.insert(number.parse()?);
                 }
-                _ => bail!("not one of {LOAD}"),
+                _ => bail!("this is not a line of a ledger of {LOAD}"),
             }
             Ok(())
         })?;

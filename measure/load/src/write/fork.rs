@@ -56,8 +56,8 @@ fn wait_ready(child: &mut Child) -> Result<()> {
 fn finish(mut child: Child) -> Result<Outcome> {
     let mut message = Vec::new();
     let read = child.results.read_to_end(&mut message);
-    let status = sys::wait_child(child.pid).context("wait for a load process")?;
-    read.context("read a load process's result")?;
+    let status = sys::wait_child(child.pid).context("cannot wait for a load process")?;
+    read.context("cannot read a load process's result")?;
     match serde_json::from_slice(&message).context("a load process's result is incomplete")? {
         Message::Done(outcome) if status == 0 => Ok(outcome),
         Message::Done(_) => bail!("load process {} ended with status {status}", child.pid),

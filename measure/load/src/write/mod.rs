@@ -63,7 +63,7 @@ pub struct Report {
 /// Prepares the files, runs the load, verifies the data.
 pub fn run(options: &Options) -> Result<Report> {
     let plan = Plan::new(options, run_base())?;
-    prepare::files(&plan).context("prepare the files")?;
+    prepare::files(&plan).context("cannot prepare the files")?;
     let started = Instant::now();
     let outcomes = if options.processes == 1 {
         vec![worker::run_process(&plan, 0, || Ok(()))?]

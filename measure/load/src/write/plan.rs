@@ -30,7 +30,7 @@ impl Plan {
         ensure!(workers > 0, "--threads and --processes must be at least 1");
         ensure!(
             options.bs >= BLOCK_SIZE_MIN && options.bs.is_multiple_of(8),
-            "--bs {bs} is not a multiple of 8 of at least {BLOCK_SIZE_MIN}"
+            "--bs {bs} must be a multiple of 8, and at least {BLOCK_SIZE_MIN}"
         );
         let blocks_per_worker = options.size / bs / workers;
         ensure!(blocks_per_worker > 0, "--size {} is less than one block for each worker", options.size);

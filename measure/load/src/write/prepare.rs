@@ -13,15 +13,16 @@ const CHUNK_LEN: usize = 1 << 20;
 /// Prepares every worker's file.
 pub fn files(plan: &Plan) -> Result<()> {
     let dir = &plan.options.dir;
-    std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     for worker in 0..plan.workers() {
         let path = plan.path(worker);
-        let fd = Fd::open(&path, OpenMode::ReadWrite).with_context(|| format!("open {}", path.display()))?;
+        let fd = Fd::open(&path, OpenMode::ReadWrite)
+            .with_context(|| format!("cannot open {}", path.display()))?;
         let prepared = match plan.options.pattern {
             Pattern::Append => fd.truncate(0).and_then(|()| fd.fdatasync()).map_err(Into::into),
             _ => fill_region(&fd, plan, worker),
         };
-        prepared.with_context(|| format!("prepare {}", path.display()))?;
+        prepared.with_context(|| format!("cannot prepare {}", path.display()))?;
     }
     Ok(())
 }

@@ -86,13 +86,14 @@ impl Expectation {
     /// Saves it for a check by another process.
     pub fn save(&self, path: &Path) -> Result<()> {
         let json = serde_json::to_vec(self)?;
-        std::fs::write(path, json).with_context(|| format!("write {}", path.display()))
+        std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Reads a saved one.
     pub fn load(path: &Path) -> Result<Self> {
-        let json = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-        serde_json::from_slice(&json).with_context(|| format!("{} is not an expectation", path.display()))
+        let json = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        serde_json::from_slice(&json)
+            .with_context(|| format!("{} does not hold an expectation", path.display()))
     }
 }
 
@@ -125,7 +126,7 @@ fn check_region(
     checked: &mut Checked,
 ) -> Result<()> {
     let path = dir.join(&written.file);
-    let fd = Fd::open(&path, OpenMode::Read).with_context(|| format!("open {}", path.display()))?;
+    let fd = Fd::open(&path, OpenMode::Read).with_context(|| format!("cannot open {}", path.display()))?;
     let mut block = vec![0; bs];
     for (i, &seq) in seqs.iter().enumerate() {
         let number = first_block + i as u64;
@@ -161,7 +162,7 @@ fn check_appended(
     checked: &mut Checked,
 ) -> Result<()> {
     let path = dir.join(file);
-    let fd = Fd::open(&path, OpenMode::Read).with_context(|| format!("open {}", path.display()))?;
+    let fd = Fd::open(&path, OpenMode::Read).with_context(|| format!("cannot open {}", path.display()))?;
     let bs = expectation.bs;
     let mut seen: HashMap<u32, u64> = HashMap::new();
     let mut block = vec![0; bs];

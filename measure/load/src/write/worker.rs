@@ -105,7 +105,7 @@ impl<'a> Worker<'a> {
         let path = plan.path(number);
         let appends = plan.options.pattern == Pattern::Append;
         let mode = if appends { OpenMode::Append } else { OpenMode::ReadWrite };
-        let fd = Fd::open(&path, mode).with_context(|| format!("open {}", path.display()))?;
+        let fd = Fd::open(&path, mode).with_context(|| format!("cannot open {}", path.display()))?;
         let content = if appends {
             Content::Appended { count: 0 }
         } else {

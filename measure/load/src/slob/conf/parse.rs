@@ -18,7 +18,7 @@ pub struct Parsed {
 
 /// A value that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{key}={value} cannot be: it takes {wanted}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+#[error("{}{key}={value} is not valid: it takes {wanted}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Mistake {
     /// Where it stands; none on the command line.
     pub line: Option<usize>,
@@ -55,7 +55,7 @@ impl Conf {
         if !not_settings.is_empty() {
             parsed
                 .warnings
-                .push(format!("neither setting nor comment, ignored: line {}", not_settings.join(", ")));
+                .push(format!("ignored, neither a setting nor a comment: line {}", not_settings.join(", ")));
         }
         Ok(parsed)
     }
@@ -73,8 +73,9 @@ impl Parsed {
     fn take(&mut self, setting: Setting, line: usize) -> Result<(), Mistake> {
         let Setting { key: name, value, is_unclosed, wants_expansion } = setting;
         if is_unclosed {
-            self.warnings
-                .push(format!("line {line}: the quote of {name} is not closed: taken to end with the line"));
+            self.warnings.push(format!(
+                "line {line}: the quote of {name} is not closed: it is taken to end with the line"
+            ));
         }
         let Some(key) = keys::find(&name) else {
             self.warnings.push(no_effect(&name, line));
@@ -112,7 +113,7 @@ mod tests {
         let wrong = |text: &str| Conf::parse(text).expect_err("refused").to_string();
         assert_eq!(
             wrong("# a comment\nUPDATE_PCT=101"),
-            "line 2: UPDATE_PCT=101 cannot be: it takes a whole number from 0 to 100"
+            "line 2: UPDATE_PCT=101 is not valid: it takes a whole number from 0 to 100"
         );
         for text in ["SCALE=lots", "REDO_STRESS=SOME", "WORK_UNIT=1", "DO_HOTSPOT=maybe", "THINK_TM_MIN=-1"] {
             assert!(wrong(text).starts_with("line 1: "), "{text}");
@@ -130,7 +131,7 @@ mod tests {
                 "line 1: RED0_STRESS is not known, ignored; did you mean REDO_STRESS?",
                 "line 2: FOO is not known, ignored",
                 "line 3: STATSPACK_LEVEL has no meaning here: it is about Oracle",
-                "neither setting nor comment, ignored: line 4",
+                "ignored, neither a setting nor a comment: line 4",
             ]
         );
         assert_eq!(parsed.conf, Conf { update_pct: 3, ..Conf::default() });

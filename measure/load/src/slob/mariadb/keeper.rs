@@ -88,7 +88,7 @@ impl Keeper for MariadbKeeper {
             if rows.is_empty() {
                 break;
             }
-            self.execute(&format!("{into}{}", rows.join(", "))).context("load rows")?;
+            self.execute(&format!("{into}{}", rows.join(", "))).context("cannot load rows")?;
         }
         self.execute("COMMIT").map(drop)
     }

@@ -29,7 +29,8 @@ impl Database for Mariadb<'_> {
         if mode == CommitMode::Asynchronous {
             return Err(Failure::Other(anyhow!(
                 "MariaDB has no asynchronous commit for a session; innodb_flush_log_at_trx_commit=2 or 0 and \
-                 sync_binlog=0 make all commits of the server so: set them there, and run with --commit per-operation"
+                 sync_binlog=0 make all commits of the server asynchronous: set them there, and run with \
+                 --commit per-operation"
             )));
         }
         let connection = Connection::open(self.server)?;

@@ -43,7 +43,7 @@ impl Keeper for PostgresKeeper {
     }
 
     fn create(&mut self, schemas: u32) -> Result<()> {
-        self.drop_all().context("remove the tables of an earlier setup")?;
+        self.drop_all().context("cannot remove the tables of an earlier setup")?;
         self.0.batch_execute(&format!(
             "CREATE SCHEMA {HOME}; CREATE TABLE {HOME}.waits (n bigserial);
              CREATE TABLE {HOME}.loaded (setup bigint, schemas bigint, row_count bigint, scan_rows bigint)"
@@ -69,7 +69,7 @@ impl Keeper for PostgresKeeper {
             let texts = Stamp::loaded(custid).columns().join("\t");
             writeln!(copy, "{custid}\t0\t{texts}")?;
         }
-        copy.finish().context("load rows")?;
+        copy.finish().context("cannot load rows")?;
         Ok(())
     }
 
@@ -115,13 +115,13 @@ impl Keeper for PostgresKeeper {
     fn each_row(&mut self, schema: u32, table: Table, see: &mut dyn FnMut(&Row<'_>)) -> Result<()> {
         let copy = self.0.copy_out(&format!("COPY {} TO STDOUT", table_name(schema, table)))?;
         for line in BufReader::with_capacity(1 << 16, copy).lines() {
-            let line = line.context("read rows")?;
+            let line = line.context("cannot read rows")?;
             let mut fields = line.split('\t');
             let (Some(custid), Some(updates)) = (fields.next(), fields.next()) else {
-                bail!("a row without columns")
+                bail!("a row has no columns")
             };
             let columns: Vec<&str> = fields.collect();
-            let columns = columns.try_into().ok().context("a row of another number of columns")?;
+            let columns = columns.try_into().ok().context("a row has another number of columns")?;
             see(&Row { custid: custid.parse()?, updates: updates.parse()?, columns });
         }
         Ok(())

@@ -42,7 +42,7 @@ impl Keeper for SqliteKeeper {
     }
 
     fn create(&mut self, schemas: u32) -> Result<()> {
-        self.drop_all().context("remove the tables of an earlier setup")?;
+        self.drop_all().context("cannot remove the tables of an earlier setup")?;
         self.0.execute_batch(&format!(
             "CREATE TABLE {WAITS} (n INTEGER);
              CREATE TABLE {LOADED} (setup INTEGER, schemas INTEGER, row_count INTEGER, scan_rows INTEGER)"
@@ -95,8 +95,8 @@ impl Keeper for SqliteKeeper {
         )?;
         // In WAL mode the load moves to the database and is synced there; otherwise this does nothing.
         self.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        let path = self.0.path().context("a database without a file")?;
-        std::fs::File::open(path)?.sync_all().context("sync the database")
+        let path = self.0.path().context("the database has no file")?;
+        std::fs::File::open(path)?.sync_all().context("cannot sync the database")
     }
 
     fn loaded(&mut self) -> Result<Option<Loaded>> {
@@ -125,7 +125,7 @@ impl Keeper for SqliteKeeper {
         let mut query =
             self.0.prepare(&format!("SELECT * FROM {} NOT INDEXED", table_name(schema, table)))?;
         let mut rows = query.query([])?;
-        while let Some(row) = rows.next().context("read rows")? {
+        while let Some(row) = rows.next().context("cannot read rows")? {
             let mut columns = [""; COLUMNS];
             for (number, text) in columns.iter_mut().enumerate() {
                 // Damage may have made something else of a text.

@@ -39,7 +39,7 @@ impl Database for Sqlite<'_> {
     }
 
     fn keeper(&self) -> Result<Box<dyn Keeper>> {
-        Ok(Box::new(keeper::SqliteKeeper(self.open().context("open the database")?)))
+        Ok(Box::new(keeper::SqliteKeeper(self.open().context("cannot open the database")?)))
     }
 
     fn loaders_max(&self) -> u32 {

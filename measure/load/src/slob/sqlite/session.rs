@@ -30,7 +30,7 @@ impl SqliteSession {
         if mode == CommitMode::Asynchronous {
             if file.journal != JournalMode::Wal {
                 return Err(Failure::Other(anyhow!(
-                    "SQLite has asynchronous commits in journal mode WAL only (synchronous=NORMAL)"
+                    "SQLite has asynchronous commits only in journal mode WAL (synchronous=NORMAL)"
                 )));
             }
             db.pragma_update(None, "synchronous", "NORMAL")?;

@@ -117,7 +117,7 @@ impl Keeper for MariadbKeeper {
 
     fn create(&mut self) -> Result<()> {
         self.execute(&format!("DROP DATABASE IF EXISTS {HOME}"))?;
-        self.execute(include_str!("schema.sql")).context("create the tables")
+        self.execute(include_str!("schema.sql")).context("cannot create the tables")
     }
 
     fn load(&mut self, rows: &Rows) -> Result<()> {
@@ -132,15 +132,15 @@ impl Keeper for MariadbKeeper {
                 rows.table.columns(),
                 tuples.join(", ")
             ))
-            .with_context(|| format!("load rows of {:?}", rows.table))?;
+            .with_context(|| format!("cannot load rows of {:?}", rows.table))?;
         }
         Ok(())
     }
 
     fn finish(&mut self, loaded: &Loaded) -> Result<()> {
         self.execute(&format!("USE {HOME}"))?;
-        self.execute(include_str!("indexes.sql")).context("make the indexes")?;
-        PROCEDURES.iter().try_for_each(|sql| self.execute(sql)).context("make the procedures")?;
+        self.execute(include_str!("indexes.sql")).context("cannot make the indexes")?;
+        PROCEDURES.iter().try_for_each(|sql| self.execute(sql)).context("cannot make the procedures")?;
         self.0.query(&format!("ANALYZE TABLE {}", Table::ALL.map(Table::name).join(", "))).map_err(told)?;
         let Loaded { setup, scale: Scale { warehouses, items, customers } } = loaded;
         self.execute(&format!("INSERT INTO loaded VALUES ({setup}, {warehouses}, {items}, {customers})"))

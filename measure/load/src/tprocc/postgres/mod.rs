@@ -120,7 +120,7 @@ impl Keeper for PostgresKeeper {
 
     fn create(&mut self) -> Result<()> {
         self.0.batch_execute("DROP SCHEMA IF EXISTS seawall_tprocc CASCADE")?;
-        self.0.batch_execute(include_str!("schema.sql")).context("create the tables")
+        self.0.batch_execute(include_str!("schema.sql")).context("cannot create the tables")
     }
 
     fn load(&mut self, rows: &Rows) -> Result<()> {
@@ -129,13 +129,16 @@ impl Keeper for PostgresKeeper {
             let fields = row.iter().map(|value: &Value| value.plain().unwrap_or_else(|| "\\N".to_owned()));
             writeln!(copy, "{}", fields.collect::<Vec<_>>().join("\t"))?;
         }
-        copy.finish().with_context(|| format!("load rows of {:?}", rows.table)).map(drop)
+        copy.finish().with_context(|| format!("cannot load rows of {:?}", rows.table)).map(drop)
     }
 
     fn finish(&mut self, loaded: &Loaded) -> Result<()> {
         self.0.batch_execute(PATH)?;
-        self.0.batch_execute(include_str!("indexes.sql")).context("make the indexes")?;
-        PROCEDURES.iter().try_for_each(|sql| self.0.batch_execute(sql)).context("make the functions")?;
+        self.0.batch_execute(include_str!("indexes.sql")).context("cannot make the indexes")?;
+        PROCEDURES
+            .iter()
+            .try_for_each(|sql| self.0.batch_execute(sql))
+            .context("cannot make the functions")?;
         for table in Table::ALL {
             self.0.batch_execute(&format!("VACUUM ANALYZE {}", table.name()))?;
         }
