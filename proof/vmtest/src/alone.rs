@@ -20,9 +20,9 @@ const IN_RECOVERY: u64 = 4;
 /// If the test cannot be carried out.
 pub fn run(setup: Setup, plan: &Plan<'_>, random: &mut Rng) -> Result<Chain> {
     let mut run = Run { setup, plan, ledgers: Default::default(), guarded: false, boots: 0 };
-    run.prepare(random).context("preparing the databases")?;
+    run.prepare(random).context("cannot prepare the databases")?;
     let rounds = plan.rounds(&setup, |number| run.round(number, random))?;
-    let (finish, finished) = run.finish(random).context("the last boot")?;
+    let (finish, finished) = run.finish(random).context("the last boot failed")?;
     crate::report::say_finish(&setup, &finish, finished);
     Ok(Chain { setup, rounds, finish, finished })
 }

@@ -30,7 +30,7 @@ impl Backports {
         }
         let sources = format!("deb [signed-by={KEY}] http://deb.debian.org/debian bookworm-backports main\n");
         std::fs::write(dir.join("sources.list"), sources)?;
-        tool::run(apt("apt-get", dir).arg("update")).context("reading the list of backports")?;
+        tool::run(apt("apt-get", dir).arg("update")).context("cannot read the list of backports")?;
         let kernel = kernel_package(&mut apt("apt-cache", dir))?;
         let mut download = apt("apt-get", dir);
         tool::run(download.arg("download").args(EMULATOR).arg(&kernel).current_dir(dir.join("debs")))?;
@@ -47,7 +47,7 @@ impl Backports {
         for part in ["boot", "lib/modules"] {
             let to = tree.join(part);
             let _ = std::fs::remove_dir_all(&to);
-            tool::directory(to.parent().context("a parent")?)?;
+            tool::directory(to.parent().context("the path has no parent")?)?;
             tool::run(Command::new("cp").arg("-r").arg(self.0.join(part)).arg(to))?;
         }
         Ok(())

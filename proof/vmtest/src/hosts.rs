@@ -44,9 +44,9 @@ const APART_MS: u64 = 3000;
 /// # Errors
 /// If the test cannot be carried out.
 pub fn run(setup: Setup, plan: &Plan<'_>, random: &mut Rng) -> Result<Chain> {
-    let mut hosts = Hosts::new(setup, plan).context("switching the hosts on")?;
+    let mut hosts = Hosts::new(setup, plan).context("cannot switch the hosts on")?;
     let rounds = plan.rounds(&setup, |number| hosts.round(number, random))?;
-    let (finish, finished) = hosts.finish(random).context("the last takeover")?;
+    let (finish, finished) = hosts.finish(random).context("the last takeover failed")?;
     report::say_finish(&setup, &finish, finished);
     Ok(Chain { setup, rounds, finish, finished })
 }
@@ -103,7 +103,7 @@ impl<'a> Hosts<'a> {
         let boot = self.seen(takeover_ms)?;
         self.active()?.stop();
         self.cut = Some(Instant::now());
-        let machine = self.machines[self.active].take().context("the machine")?;
+        let machine = self.machines[self.active].take().context("the machine is not there")?;
         let ledger = machine.ledger(DATABASE)?;
         let disk = machine.cut(keep, random)?;
         self.ledger += &ledger;
@@ -129,7 +129,7 @@ impl<'a> Hosts<'a> {
 
     /// What the machine with the volume tells, and what went wrong on the others.
     fn seen(&self, takeover_ms: Option<u64>) -> Result<Seen> {
-        let active = self.machines[self.active].as_ref().context("the machine whose turn it is")?;
+        let active = self.machines[self.active].as_ref().context("the active machine is not there")?;
         let mut seen = Seen { takeover_ms, ..Seen::of(active)? };
         for (_, other) in self.machines.iter().enumerate().filter(|(host, _)| *host != self.active) {
             seen.failures.extend(other.as_ref().map_or(Ok(Vec::new()), Machine::failures)?);
@@ -191,13 +191,13 @@ impl<'a> Hosts<'a> {
     }
 
     fn await_up(&mut self, host: usize, phase: &str) -> Result<()> {
-        let machine = self.machines[host].take().context("the machine")?;
+        let machine = self.machines[host].take().context("the machine is not there")?;
         self.machines[host] = Some(machine.up("keeper", || self.switch_on(host, phase))?);
         Ok(())
     }
 
     fn active(&mut self) -> Result<&mut Machine> {
-        self.machines[self.active].as_mut().context("the machine whose turn it is")
+        self.machines[self.active].as_mut().context("the active machine is not there")
     }
 
     fn volume(&self) -> PathBuf {

@@ -101,7 +101,7 @@ impl Machine {
     pub fn start(boot: &Boot<'_>) -> Result<Self> {
         let base = boot.dir.join(&boot.name);
         let initrd = base.with_extension("initrd");
-        let first = std::fs::read(boot.parts.initrd()).context("the first root file system")?;
+        let first = std::fs::read(boot.parts.initrd()).context("cannot read the first root file system")?;
         std::fs::write(&initrd, [&first[..], &boot.over].concat())?;
         let disk = match &boot.data {
             Data::Lossy { image, flush_time } => {
@@ -111,7 +111,7 @@ impl Machine {
         };
         let (door, orders) = socket::listen("orders")?;
         let mut qemu = qemu::command(boot, &base, &initrd, disk.as_ref().map_or("", Disk::socket), &orders)?;
-        let qemu = qemu.spawn().context("starting QEMU")?;
+        let qemu = qemu.spawn().context("cannot start QEMU")?;
         Ok(Self { qemu, disks: disk.into_iter().collect(), base, door, orders: None })
     }
 
@@ -123,7 +123,7 @@ impl Machine {
         for _ in 1..ATTEMPTS {
             match self.wait(BOOT_PATIENCE, |machine| machine.has("up", what)) {
                 Ok(()) => return self.forget_start(),
-                Err(e) => eprintln!("a boot was stuck and is tried again: {e:#}"),
+                Err(e) => eprintln!("a boot got stuck, trying again: {e:#}"),
             }
             drop(self);
             self = again()?;
@@ -145,7 +145,7 @@ impl Machine {
     pub fn must_run(&mut self) -> Result<()> {
         let ended = self.qemu.try_wait()?;
         if ended.is_some() || !self.failures()?.is_empty() {
-            bail!("the machine does not go on\n{}", self.last_words());
+            bail!("the machine ended or failed\n{}", self.last_words());
         }
         Ok(())
     }
@@ -171,9 +171,9 @@ impl Machine {
     pub fn order(&mut self, lines: &str) -> Result<()> {
         let orders = match &mut self.orders {
             Some(orders) => orders,
-            none => none.insert(self.door.accept().context("the port for orders")?.0),
+            none => none.insert(self.door.accept().context("cannot accept the connection for orders")?.0),
         };
-        orders.write_all(lines.as_bytes()).context("giving orders")
+        orders.write_all(lines.as_bytes()).context("cannot give orders to the guest")
     }
 
     /// True if the guest told this.
@@ -206,7 +206,9 @@ impl Machine {
     /// If it does.
     pub fn check_cache(&self) -> Result<()> {
         let is_told = self.lines()?.iter().any(|line| line.text() == "cache disk write back");
-        is_told.then_some(()).context("the guest takes the disk's cache for none: it would not flush")
+        is_told
+            .then_some(())
+            .context("the guest takes the disk for one without a cache: it would not flush it")
     }
 
     /// What the guest has acknowledged so far in this boot, as text.
@@ -315,7 +317,7 @@ impl Machine {
     /// # Errors
     /// If it cannot be read.
     pub fn complaints(&self, words: &[&str]) -> Result<Vec<String>> {
-        let console = std::fs::read(self.port("console")).context("the console")?;
+        let console = std::fs::read(self.port("console")).context("cannot read the console")?;
         let text = String::from_utf8_lossy(&console);
         let is_one = |line: &&str| words.iter().any(|word| line.contains(word));
         Ok(text.lines().filter(is_one).map(str::to_owned).collect())

@@ -115,7 +115,11 @@ fn run(options: &Options) -> Result<bool> {
     let work = options.out.canonicalize()?.join("vm");
     tool::directory(&work)?;
     let beside = std::env::current_exe()?.parent().map(Path::to_owned);
-    let release = options.release.clone().or(beside).context("where is seawall? --release says")?;
+    let release = options
+        .release
+        .clone()
+        .or(beside)
+        .context("cannot find seawall: name its directory with --release")?;
     let more = match (options.cases, options.below) {
         (Some(_), _) => cases::PROGRAMS,
         (_, Some(_)) => below::PROGRAMS,
@@ -167,7 +171,7 @@ fn run(options: &Options) -> Result<bool> {
     };
     let json =
         options.out.join(if options.log == Some(Log::Keepers) { "vm-keepers.json" } else { "vm.json" });
-    std::fs::write(&json, serde_json::to_string_pretty(&report)?).context("writing the result")?;
+    std::fs::write(&json, serde_json::to_string_pretty(&report)?).context("cannot write the result")?;
     report.print();
     println!("{}", json.display());
     Ok(report.is_clean())

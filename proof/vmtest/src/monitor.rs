@@ -20,10 +20,10 @@ impl Monitor {
     /// # Errors
     /// If it has none, or does not greet.
     pub fn open(qemu: &mut Child) -> Result<Self> {
-        let to = qemu.stdin.take().context("QEMU's monitor")?;
-        let from = BufReader::new(qemu.stdout.take().context("QEMU's monitor")?);
+        let to = qemu.stdin.take().context("QEMU has no monitor")?;
+        let from = BufReader::new(qemu.stdout.take().context("QEMU has no monitor")?);
         let mut monitor = Self { to, from };
-        monitor.hear().context("the monitor's greeting")?;
+        monitor.hear().context("QEMU's monitor did not greet")?;
         monitor.ask("qmp_capabilities", &json!({}))?;
         Ok(monitor)
     }
@@ -34,7 +34,7 @@ impl Monitor {
     /// What QEMU said.
     pub fn ask(&mut self, command: &str, arguments: &Value) -> Result<()> {
         let asked = json!({ "execute": command, "arguments": arguments });
-        writeln!(self.to, "{asked}").with_context(|| format!("asking QEMU for {command}"))?;
+        writeln!(self.to, "{asked}").with_context(|| format!("cannot ask QEMU for {command}"))?;
         loop {
             let said = self.hear()?;
             if said.get("return").is_some() {

@@ -97,7 +97,7 @@ fn take(cable: &mut impl Read) -> io::Result<Vec<u8>> {
     cable.read_exact(&mut length)?;
     let bytes = u32::from_be_bytes(length) as usize;
     if bytes > LONGEST {
-        return Err(io::Error::other("a frame that is too long"));
+        return Err(io::Error::other("a frame is too long"));
     }
     let mut packet = length.to_vec();
     packet.resize(4 + bytes, 0);

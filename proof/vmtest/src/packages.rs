@@ -59,7 +59,7 @@ impl Packages {
         }
         let mut download = Command::new("apt-get");
         download.args(["--quiet", "--quiet", "download", &kernel_package]).args(PACKAGES);
-        tool::run(download.current_dir(&debs)).context("downloading packages (apt-get update first?)")?;
+        tool::run(download.current_dir(&debs)).context("cannot download packages (apt-get update first?)")?;
         unpack(&debs, &tree)?;
         std::fs::write(&mark, all)?;
         Self::found(tree)

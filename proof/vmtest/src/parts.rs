@@ -38,9 +38,10 @@ impl Parts {
 
     fn of(packages: Packages, release: &Path, dir: &Path, more: &More) -> Result<(Self, String)> {
         let parts = Self::at(dir);
-        rootfs::build(&packages, release, dir, &parts.rootfs(), more).context("building the guest")?;
-        std::fs::copy(packages.vmlinuz(), parts.vmlinuz()).context("the kernel")?;
-        std::fs::write(parts.initrd(), initrd::build(&packages)?).context("the first root file system")?;
+        rootfs::build(&packages, release, dir, &parts.rootfs(), more).context("cannot build the guest")?;
+        std::fs::copy(packages.vmlinuz(), parts.vmlinuz()).context("cannot copy the kernel")?;
+        std::fs::write(parts.initrd(), initrd::build(&packages)?)
+            .context("cannot write the first root file system")?;
         Ok((parts, packages.kernel))
     }
 

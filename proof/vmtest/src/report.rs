@@ -81,9 +81,7 @@ impl Totals {
             }
             totals.add_boots(chain);
             if !chain.finished {
-                totals
-                    .failures
-                    .push(format!("{}: the last boot did not come to its end", title(&chain.setup)));
+                totals.failures.push(format!("{}: the last boot did not complete", title(&chain.setup)));
             }
         }
         totals

@@ -122,7 +122,7 @@ impl Tree<'_> {
         let share = PathBuf::from(format!("/usr/share/postgresql/{number}"));
         for from in [dir.join("bin"), dir.join("lib"), share] {
             let to = self.root.join(from.strip_prefix("/")?);
-            tool::directory(to.parent().context("a parent")?)?;
+            tool::directory(to.parent().context("the path has no parent")?)?;
             tool::run(Command::new("cp").arg("-rL").arg(&from).arg(&to))?;
         }
         let lib = self.root.join(dir.strip_prefix("/")?).join("lib");
@@ -175,7 +175,7 @@ impl Tree<'_> {
     fn image(&self, image: &Path) -> Result<()> {
         let _ = std::fs::remove_file(image);
         let used = tool::text(Command::new("du").arg("-sm").arg(&self.root))?;
-        let mib: u64 = used.split_whitespace().next().context("du says nothing")?.parse()?;
+        let mib: u64 = used.split_whitespace().next().context("du printed nothing")?.parse()?;
         let size = format!("{}M", mib + mib / 5 + 16);
         let mut make = Command::new(tool::need("mke2fs", "e2fsprogs")?);
         make.args(["-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d"]).arg(&self.root);

@@ -16,6 +16,7 @@ pub fn listen(what: &str) -> Result<(UnixListener, String)> {
     let number = COUNT.fetch_add(1, Relaxed);
     let name = format!("seawall-vmtest-{}-{number}-{what}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name)?;
-    let listener = UnixListener::bind_addr(&address).with_context(|| format!("a socket for the {what}"))?;
+    let listener =
+        UnixListener::bind_addr(&address).with_context(|| format!("cannot make a socket for the {what}"))?;
     Ok((listener, name))
 }

@@ -28,7 +28,7 @@ pub fn need(name: &str, package: &str) -> Result<PathBuf> {
 /// # Errors
 /// What it said, if it failed.
 pub fn run(command: &mut Command) -> Result<Output> {
-    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim_end());
     }
@@ -48,5 +48,5 @@ pub fn text(command: &mut Command) -> Result<String> {
 /// # Errors
 /// With its name.
 pub fn directory(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))
+    std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
 }

@@ -106,12 +106,12 @@ pub fn run(parts: &Parts, part: Part, out: &Path) -> Result<bool> {
         image(&dir.join("pmem.img"), PMEM_BYTES)?;
         for phase in phases {
             boot(parts, &dir, part, phase, &hardware, &mut seen)
-                .with_context(|| format!("the boot {phase}"))?;
+                .with_context(|| format!("the boot {phase} failed"))?;
         }
     }
     seen.seconds = begin.elapsed().as_secs_f64();
     let json = out.join("below.json");
-    std::fs::write(&json, serde_json::to_string_pretty(&seen)?).context("writing the result")?;
+    std::fs::write(&json, serde_json::to_string_pretty(&seen)?).context("cannot write the result")?;
     seen.print();
     println!("{}", json.display());
     Ok(seen.is_clean())

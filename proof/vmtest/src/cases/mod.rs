@@ -108,12 +108,12 @@ pub fn run(cases: &Cases<'_>) -> Result<bool> {
     let mut run = Run { cases, dir, ledger: String::new(), seen: Seen::default() };
     for kind in kinds(cases.extent) {
         for phase in ["cases", "after", "read-only"] {
-            run.boot(kind, phase).with_context(|| format!("the boot {kind} {phase}"))?;
+            run.boot(kind, phase).with_context(|| format!("the boot {kind} {phase} failed"))?;
         }
     }
     run.seen.seconds = begin.elapsed().as_secs_f64();
     let json = cases.out.join(if cases.seawall.is_some() { "cases.json" } else { "cases-control.json" });
-    std::fs::write(&json, serde_json::to_string_pretty(&run.seen)?).context("writing the result")?;
+    std::fs::write(&json, serde_json::to_string_pretty(&run.seen)?).context("cannot write the result")?;
     run.seen.print();
     println!("{}", json.display());
     Ok(run.seen.is_clean())

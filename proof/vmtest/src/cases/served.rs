@@ -52,7 +52,7 @@ impl Served {
             match line.subject.as_str() {
                 "kill" => self.kill_and_start()?,
                 "grow" => self.grow(&line.rest)?,
-                _ => bail!("the guest asks for {}", line.text()),
+                _ => bail!("the guest asks for something unknown: {}", line.text()),
             }
         }
         let ended = self.process.try_wait()?;
@@ -61,7 +61,7 @@ impl Served {
     }
 
     fn kill_and_start(&mut self) -> Result<()> {
-        self.process.kill().context("killing seawall disk")?;
+        self.process.kill().context("cannot kill seawall disk")?;
         self.process.wait()?;
         self.process = spawn(&self.seawall, &self.dir, self.is_read_only)?;
         Ok(())
@@ -147,5 +147,5 @@ fn spawn(seawall: &Path, dir: &Path, is_read_only: bool) -> Result<Child> {
     };
     disk.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
     ends_with_us(&mut disk, libc::SIGTERM);
-    disk.spawn().with_context(|| format!("starting {}", seawall.display()))
+    disk.spawn().with_context(|| format!("cannot start {}", seawall.display()))
 }

@@ -54,7 +54,7 @@ pub fn run(parts: &Parts, tests: &[PathBuf], out: &Path, random: &mut Rng) -> Re
     let complaints = [complaints, second.complaints(&COMPLAINTS)?].concat();
     let seen = Seen::of(&lines, &second.lines()?, complaints)?;
     let json = out.join("ktls.json");
-    std::fs::write(&json, serde_json::to_string_pretty(&seen)?).context("writing the result")?;
+    std::fs::write(&json, serde_json::to_string_pretty(&seen)?).context("cannot write the result")?;
     seen.print();
     println!("{}", json.display());
     Ok(seen.missing().is_empty())

@@ -53,12 +53,12 @@ impl Seen {
     /// # Errors
     /// If the guest told something in an unknown form.
     pub fn of(run: &[Line], after: &[Line], complaints: Vec<String>) -> Result<Self> {
-        let status = run.iter().find(|line| line.word == "status").context("the guest told no status")?;
+        let status = run.iter().find(|line| line.word == "status").context("the guest reported no status")?;
         let Status { kept } = serde_json::from_str(&status.rest).context(status.text())?;
         let verdict = after.iter().find(|line| line.word == "verdict");
         let verdict = verdict.map(|line| serde_json::from_str(&line.rest).context(line.text()));
         let direct =
-            run.iter().find(|line| line.word == "direct").context("the guest told no direct commits")?;
+            run.iter().find(|line| line.word == "direct").context("the guest reported no direct commits")?;
         let tests = run.iter().filter(|line| line.word == "tested").map(Line::text);
         Ok(Self {
             encrypts: kept.encrypts,
@@ -83,8 +83,11 @@ impl Seen {
             ("commits went on without the daemon", self.direct_commits > 0),
             ("the kernel encrypted", counter(0, "TlsTxSw") > 0 && counter(1, "TlsTxSw") > 0),
             ("the kernel decrypted", counter(0, "TlsRxSw") > 0 && counter(1, "TlsRxSw") > 0),
-            ("it could decrypt all", counter(0, "TlsDecryptError") + counter(1, "TlsDecryptError") == 0),
-            ("connections were made anew", self.keepers.iter().any(|keeper| keeper.renewals > 0)),
+            (
+                "the kernel could decrypt everything",
+                counter(0, "TlsDecryptError") + counter(1, "TlsDecryptError") == 0,
+            ),
+            ("connections were renewed", self.keepers.iter().any(|keeper| keeper.renewals > 0)),
             (
                 "only the killed keeper was lost",
                 self.keepers.iter().skip(1).all(|keeper| keeper.reconnects == 0),
@@ -101,9 +104,9 @@ impl Seen {
         // The first one was killed. On a busy machine others are given up too, because they are slow.
         let losses: Vec<u64> = self.keepers.iter().map(|keeper| keeper.reconnects).collect();
         println!(
-            "kernel TLS: {} encrypts; {} commits while the daemon stood still; connections made anew {renewals:?} times, \
-             lost {losses:?} times",
-            self.encrypts.as_deref().unwrap_or("nobody"),
+            "kernel TLS: {} encrypts; {} commits while the daemon stood still; connections renewed \
+             {renewals:?} times, lost {losses:?} times",
+            self.encrypts.as_deref().unwrap_or("nothing"),
             self.direct_commits
         );
         if let Some(verdict) = &self.verdict {
