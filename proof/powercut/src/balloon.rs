@@ -21,14 +21,14 @@ fn path() -> PathBuf {
 /// # Errors
 /// If that fails for any other reason than success.
 pub fn inflate() -> Result<()> {
-    let file = File::create(path()).context("create the balloon")?;
+    let file = File::create(path()).context("cannot create the balloon")?;
     let mut size = 0;
     for piece in PIECES {
         loop {
             match fallocate(&file, FallocateFlags::empty(), size, piece) {
                 Ok(()) => size += piece,
                 Err(Errno::ENOSPC) => break,
-                Err(error) => return Err(error).context("fill the file system"),
+                Err(error) => return Err(error).context("cannot fill the file system"),
             }
         }
     }
@@ -41,7 +41,9 @@ pub fn inflate() -> Result<()> {
 /// If the file cannot be removed.
 pub fn deflate() -> Result<()> {
     match fs::remove_file(path()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("make room again"),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).context("cannot make room again")
+        }
         _ => Ok(()),
     }
 }

@@ -211,7 +211,7 @@ impl Campaign<'_> {
         let machine = Machine::start(&boot)?;
         match machine.listen(self.options.front.patience())? {
             Said::Installed => machine.shut_down(&self.disk)?,
-            other => bail!("the installation: {other:?}"),
+            other => bail!("the installation said {other:?}"),
         }
         let image = self.disk.image();
         self.templates.insert(database, image.clone());
@@ -221,7 +221,7 @@ impl Campaign<'_> {
 
 /// What stands beside the machines.
 fn furnish(options: &Options) -> Result<()> {
-    let own = std::env::current_exe().context("find this program")?;
+    let own = std::env::current_exe().context("cannot find this program")?;
     let from = match &options.programs {
         Some(directory) => directory.clone(),
         None => own.parent().context("this program has no directory")?.to_owned(),
@@ -230,7 +230,8 @@ fn furnish(options: &Options) -> Result<()> {
     let mut programs = Vec::new();
     for name in PROGRAMS {
         let path = from.join(name);
-        let bytes = fs::read(&path).with_context(|| format!("{}: build it first", path.display()))?;
+        let bytes =
+            fs::read(&path).with_context(|| format!("cannot read {} (build it first)", path.display()))?;
         programs.push((name, bytes));
     }
     cell::memory(Path::new(BASE), 0o755)?;
@@ -255,8 +256,8 @@ fn furnish(options: &Options) -> Result<()> {
 fn build(store: Store) -> Result<()> {
     let base = Path::new(BASE);
     let dir = base.join(store.name());
-    fs::create_dir(&dir).with_context(|| format!("create {}", dir.display()))?;
+    fs::create_dir(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let built = store.build(&dir)?;
     let name = built.file_name().context("a program has a name")?;
-    fs::rename(&built, base.join("bin").join(name)).context("put a store's program beside the others")
+    fs::rename(&built, base.join("bin").join(name)).context("cannot put a store's program beside the others")
 }

@@ -41,18 +41,18 @@ pub fn run(walls: Walls, arguments: &[&OsStr]) -> Result<ExitStatus> {
     if walls == Walls::Machine {
         flags |= NEW_TIME;
     }
-    unshare(flags).context("make namespaces (needs root, and a kernel with time namespaces: 5.6)")?;
+    unshare(flags).context("cannot make namespaces (needs root, and a kernel with time namespaces: 5.6)")?;
     let nothing: Option<&Path> = None;
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
-        .context("make our mounts our own")?;
+        .context("cannot make our mounts private")?;
     if walls == Walls::Machine {
         start_clock()?;
     }
     let mut child = Command::new("/proc/self/exe")
         .args(arguments)
         .spawn()
-        .context("start the first process of a cell")?;
-    child.wait().context("wait for the first process of a cell")
+        .context("cannot start the first process of a cell")?;
+    child.wait().context("cannot wait for the first process of a cell")
 }
 
 /// What the first process in a cell does first: it shares its maker's fate, and sees its own processes.
@@ -60,9 +60,9 @@ pub fn run(walls: Walls, arguments: &[&OsStr]) -> Result<ExitStatus> {
 /// # Errors
 /// If the kernel does not let us.
 pub fn enter() -> Result<()> {
-    prctl::set_pdeathsig(Signal::SIGKILL).context("tie our life to our parent's")?;
+    prctl::set_pdeathsig(Signal::SIGKILL).context("cannot tie our life to our parent's")?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    mount(Some("proc"), "/proc", Some("proc"), flags, None::<&Path>).context("mount /proc")
+    mount(Some("proc"), "/proc", Some("proc"), flags, None::<&Path>).context("cannot mount /proc")
 }
 
 /// A file system in memory on `at`.
@@ -72,7 +72,7 @@ pub fn enter() -> Result<()> {
 pub fn memory(at: &Path, mode: u32) -> Result<()> {
     let options = format!("mode={mode:o}");
     mount(Some("tmpfs"), at, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some(options.as_str()))
-        .with_context(|| format!("mount a tmpfs on {}", at.display()))
+        .with_context(|| format!("cannot mount a tmpfs on {}", at.display()))
 }
 
 /// How a cell's end looks from outside.
@@ -84,9 +84,9 @@ pub fn exit_code(status: ExitStatus) -> ExitCode {
 /// Lets the time since boot begin now: what runs in the cell must believe that the machine was restarted,
 /// and that every file it finds is older than that.
 fn start_clock() -> Result<()> {
-    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).context("read the clock")?;
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).context("cannot read the clock")?;
     let offset = UPTIME_NS - (now.tv_sec() * 1_000_000_000 + now.tv_nsec());
     let (seconds, rest) = (offset.div_euclid(1_000_000_000), offset.rem_euclid(1_000_000_000));
     std::fs::write("/proc/self/timens_offsets", format!("boottime {seconds} {rest}"))
-        .context("set the clock of a time namespace")
+        .context("cannot set the clock of a time namespace")
 }

@@ -29,7 +29,7 @@ pub fn run(at: &Path, mib: u64, seed: u64, input: impl BufRead) -> Result<()> {
     let mut rng = Rng::with_seed(seed);
     println!("{}", disk.file().display());
     for line in input.lines() {
-        let line = line.context("read a command")?;
+        let line = line.context("cannot read a command")?;
         let words: Vec<&str> = line.split_whitespace().collect();
         match obey(&disk, &mut rng, &words) {
             Ok(said) => println!("{said}"),
@@ -52,11 +52,11 @@ fn obey(disk: &Disk, rng: &mut Rng, words: &[&str]) -> Result<String> {
         ["on"] => disk.reboot()?,
         ["fail", request, count] => {
             let request = Request::from_str(request, true).map_err(anyhow::Error::msg)?;
-            disk.fail(request, count.parse().context("how many")?);
+            disk.fail(request, count.parse().context("the count is not a number")?);
         }
         ["heal"] => disk.heal(),
         ["counts"] => return Ok(format!("{:?}", disk.counts())),
-        _ => bail!("cut, off, on, fail, heal or counts"),
+        _ => bail!("the commands are cut, off, on, fail, heal and counts"),
     }
     Ok("done".to_owned())
 }
@@ -64,13 +64,13 @@ fn obey(disk: &Disk, rng: &mut Rng, words: &[&str]) -> Result<String> {
 fn loss(words: &[&str]) -> Result<Loss> {
     let percent = |kept: &str| match kept.parse() {
         Ok(kept @ 0..=100) => Ok(kept),
-        _ => bail!("{kept} is no percentage"),
+        _ => bail!("{kept} is not a percentage"),
     };
     Ok(match words {
         ["everything"] => Loss::Everything,
         ["requests", kept] => Loss::Requests(percent(kept)?),
         ["pages", kept] => Loss::Pages(percent(kept)?),
         ["sectors", kept] => Loss::Sectors(percent(kept)?),
-        _ => bail!("cut everything, requests N, pages N or sectors N"),
+        _ => bail!("cut takes everything, requests N, pages N or sectors N"),
     })
 }

@@ -42,7 +42,7 @@ impl FileSystem {
             Self::Xfs => command("mkfs.xfs", &["-q", "-f", "-K"]),
         };
         let what = mkfs.get_program().to_string_lossy().into_owned();
-        let made = mkfs.arg(disk).output().with_context(|| format!("run {what}"))?;
+        let made = mkfs.arg(disk).output().with_context(|| format!("cannot run {what}"))?;
         ensure!(made.status.success(), "{what} failed: {}", String::from_utf8_lossy(&made.stderr));
         Ok(())
     }
@@ -73,7 +73,7 @@ impl FileSystem {
         };
         let mut attach = Command::new("mount");
         attach.args(options).arg(disk).arg(DATA);
-        program::run(attach, "mount the disk", LIMIT).map(drop)
+        program::run(attach, "mounting the disk", LIMIT).map(drop)
     }
 }
 

@@ -22,7 +22,7 @@ pub fn check(databases: &[Database], file_system: FileSystem) -> Result<()> {
     }
     ensure!(Path::new("/proc/self/timens_offsets").exists(), "the kernel has no time namespaces (5.6)");
     // fuser's own mount opens it; opening it says whether a container forbids that.
-    std::fs::File::options().read(true).write(true).open("/dev/fuse").context("open /dev/fuse")?;
+    std::fs::File::options().read(true).write(true).open("/dev/fuse").context("cannot open /dev/fuse")?;
     for needed in file_system.programs() {
         program(needed, "-V")?;
     }
@@ -47,7 +47,7 @@ pub fn check(databases: &[Database], file_system: FileSystem) -> Result<()> {
     if databases.contains(&Database::Sqlite) {
         program("sqlite3", "--version")?;
     }
-    std::fs::create_dir_all(BASE).with_context(|| format!("create {BASE}"))
+    std::fs::create_dir_all(BASE).with_context(|| format!("cannot create {BASE}"))
 }
 
 fn program(name: &str, harmless: &str) -> Result<()> {

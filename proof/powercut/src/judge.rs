@@ -102,7 +102,8 @@ fn recover(boot: &Boot, force: bool) -> Result<u64> {
         recover.arg("--replay");
     }
     let done = program::run(recover, "seawall recover", LIMIT)?;
-    let report: Report = serde_json::from_str(&done.stdout).context("seawall recover's report")?;
+    let report: Report =
+        serde_json::from_str(&done.stdout).context("cannot read seawall recover's report")?;
     ensure!(
         report.live == 0 || report.replayed,
         "the log had {} live records and was not replayed",

@@ -36,7 +36,7 @@ fn start(boot: &Boot) -> Result<()> {
     let boot_id = Path::new("/tmp/boot_id");
     fs::write(boot_id, format!("{}\n", boot.boot_id))?;
     mount(Some(boot_id), "/proc/sys/kernel/random/boot_id", None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .context("give the machine its boot id")?;
+        .context("cannot give the machine its boot id")?;
     boot.plan.file_system.mount(&boot.disk, boot.plan.trouble.is_refusal())?;
     balloon::deflate()
 }
@@ -87,7 +87,7 @@ fn work(boot: &Boot) -> Result<Said> {
         }
     };
     if boot.task != Task::Load {
-        program::run(command("umount", &[DATA]), "unmount the disk", Duration::from_secs(60))?;
+        program::run(command("umount", &[DATA]), "unmounting the disk", Duration::from_secs(60))?;
     }
     Ok(said)
 }

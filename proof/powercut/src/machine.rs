@@ -41,7 +41,7 @@ impl Machine {
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
-            .context("start a machine")?;
+            .context("cannot start a machine")?;
         let stdout = maker.stdout.take().context("piped above")?;
         let (sender, said) = channel();
         std::thread::spawn(move || {
@@ -78,7 +78,7 @@ impl Machine {
     pub fn cut(mut self, disk: &Disk, loss: Loss, rng: &mut Rng) -> Result<Cut> {
         let first = self.first_process();
         let cut = disk.cut(loss, rng);
-        self.maker.kill().context("cut a machine's power")?;
+        self.maker.kill().context("cannot cut a machine's power")?;
         sleep(KILL_TIME);
         // The last process to go unmounts the disk, and does not go before the disk has answered.
         disk.off();

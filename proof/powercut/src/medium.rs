@@ -54,5 +54,5 @@ pub fn make_place() -> Result<()> {
     let at = place();
     fs::create_dir(&at)
         .and_then(|()| fs::set_permissions(&at, PermissionsExt::from_mode(EVERYBODY)))
-        .with_context(|| format!("create {}", at.display()))
+        .with_context(|| format!("cannot create {}", at.display()))
 }

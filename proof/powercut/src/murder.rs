@@ -31,7 +31,7 @@ fn of_seawall(word: &str) -> Result<()> {
             && words.get(1).is_some_and(|second| second == word)
     });
     let (pid, _) = found.with_context(|| format!("seawall {word} is not running"))?;
-    kill(pid, Signal::SIGKILL).with_context(|| format!("kill seawall {word}"))
+    kill(pid, Signal::SIGKILL).with_context(|| format!("cannot kill seawall {word}"))
 }
 
 /// Kills the process that serves the mount.
@@ -41,7 +41,7 @@ fn of_seawall(word: &str) -> Result<()> {
 pub fn of_mount() -> Result<()> {
     let server = processes().find(|(_, words)| words.iter().any(|word| word == "--serving"));
     let (pid, _) = server.context("no mount is served")?;
-    kill(pid, Signal::SIGKILL).context("kill the mount's process")
+    kill(pid, Signal::SIGKILL).context("cannot kill the mount's process")
 }
 
 /// Kills any process of the database: a server process of PostgreSQL, the server of MariaDB or Redis, a program
@@ -63,7 +63,7 @@ pub fn of_database(rng: &mut Rng) -> Result<()> {
         .map(|(pid, _)| pid)
         .collect();
     anyhow::ensure!(!found.is_empty(), "no process of the database is running");
-    kill(found[rng.usize(..found.len())], Signal::SIGKILL).context("kill a process of the database")
+    kill(found[rng.usize(..found.len())], Signal::SIGKILL).context("cannot kill a process of the database")
 }
 
 /// Everybody, with the words of their command lines.

@@ -19,7 +19,7 @@ pub const DATA: &str = "/run/seawall-powercut/data";
 pub fn session() -> Result<&'static Path> {
     let session = Path::new("/tmp/session");
     match fs::DirBuilder::new().mode(0o700).create(session) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error).context("make a session"),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error).context("cannot make a session"),
         _ => Ok(session),
     }
 }

@@ -120,5 +120,5 @@ fn is_mountpoint(at: &Path) -> bool {
 /// If it cannot be made.
 pub fn make_place() -> Result<()> {
     let at = Path::new(BASE).join("at");
-    std::fs::create_dir_all(&at).with_context(|| format!("create {}", at.display()))
+    std::fs::create_dir_all(&at).with_context(|| format!("cannot create {}", at.display()))
 }

@@ -53,7 +53,7 @@ pub fn start(mut command: Command, what: &str) -> Result<Running> {
     let [out, err] = ["out", "err"].map(|stream| PathBuf::from(format!("/tmp/{number}.{stream}")));
     command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
     let program = command.get_program().to_string_lossy().into_owned();
-    let child = command.spawn().with_context(|| format!("start {what} ({program})"))?;
+    let child = command.spawn().with_context(|| format!("cannot start {what} ({program})"))?;
     Ok(Running { child, what: what.to_owned(), out, err })
 }
 
@@ -81,7 +81,7 @@ impl Running {
 
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Result<Option<Ended>> {
-        let status = self.child.try_wait().with_context(|| format!("wait for {}", self.what))?;
+        let status = self.child.try_wait().with_context(|| format!("cannot wait for {}", self.what))?;
         Ok(status.map(|status| Ended { status, stdout: text(&self.out), stderr: text(&self.err) }))
     }
 

@@ -183,10 +183,10 @@ impl Report {
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, directory: &Path, front: Front, medium: Medium) -> Result<()> {
-        fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         let path = directory.join(Self::file(front, medium));
         fs::write(&path, serde_json::to_vec_pretty(self)?)
-            .with_context(|| format!("write {}", path.display()))
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

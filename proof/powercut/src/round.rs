@@ -82,7 +82,7 @@ pub fn run(disk: &Disk, plan: &Plan) -> Result<(Outcome, Evidence)> {
         cuts.push(machine.cut(disk, loss, rng)?);
     }
     if plan.side == Side::Logless {
-        fs::remove_file(plan.pool()).context("take the log away")?;
+        fs::remove_file(plan.pool()).context("cannot take the log away")?;
     }
     let evidence = Evidence { disk: disk.image(), pool: fs::read(boot.plan.pool()).unwrap_or_default() };
     next_boot(&mut boot, rng);
@@ -204,9 +204,9 @@ impl Evidence {
     pub fn keep(&self, directory: &Path, outcome: &Outcome) -> Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             let path: PathBuf = directory.join(name);
-            fs::write(&path, bytes).with_context(|| format!("write {}", path.display()))
+            fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
         };
-        fs::create_dir_all(directory).with_context(|| format!("create {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         write("outcome.json", &serde_json::to_vec_pretty(outcome)?)?;
         write("pool", &self.pool)?;
         write("ledger", &fs::read(outcome.plan.ledger()).unwrap_or_default())?;
