@@ -127,7 +127,7 @@ aarch64: ## What runs inside a database, for 64-bit Arm: lint, build, and the te
 .PHONY: docs
 docs: ## Regenerate the generated parts of docs/
 	$(CARGO) run --quiet $(CARGO_FLAGS) --package xtask -- docs
-	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/measure/BENCHMARKS.md docs/measure/LAB.md
+	$(CARGO) run --quiet $(CARGO_FLAGS) --package seawall-lab -- docs docs/measure/LAB.md
 
 .PHONY: demo
 demo: deps build ## PostgreSQL and SQLite on three sides, then kill -9 and the proof (a few minutes)

@@ -41,7 +41,7 @@ pub enum Command {
     /// Answer round trips, for the bench of a log in other hosts' memory
     #[command(hide = true)]
     Pong { at: std::net::SocketAddr },
-    /// Rewrite the generated tables of docs/measure/BENCHMARKS.md and docs/measure/LAB.md
+    /// Rewrite the generated table of docs/measure/LAB.md
     #[command(hide = true)]
     Docs {
         /// The pages
@@ -62,7 +62,7 @@ pub struct Common {
     /// Where results go
     #[arg(long, default_value = "out")]
     pub out: PathBuf,
-    /// Size of the emulated pool [default: 256M; `bench` takes 1G below a database, 4G below one with all its data files in the log]
+    /// Size of the emulated pool [default: 256M; sections of `bench` have sizes of their own]
     #[arg(long, value_parser = parse_bytes)]
     pub pool_size: Option<u64>,
     /// Keep the databases and logs in the work directory
@@ -105,7 +105,7 @@ pub struct BenchOptions {
     /// Sections to run [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub only: Vec<Section>,
-    /// Interleaved rounds [default: 3 for single writes, 5 for databases; with --quick 2]
+    /// Interleaved rounds [default: 3 or 5; with --quick 2]
     #[arg(long, value_parser = at_least_one)]
     pub rounds: Option<usize>,
 }
@@ -114,28 +114,16 @@ pub struct BenchOptions {
 pub enum Section {
     Write,
     Sustained,
-    Postgres,
-    PostgresAtomic,
-    Sqlite,
     FirstWrite,
-    Names,
-    Definitions,
     Disk,
-    Mariadb,
-    MariadbAtomic,
-    Redis,
-    Rocksdb,
-    Lmdb,
     Mount,
     Block,
-    BlockDatabases,
     BlockSustained,
     Replicated,
     Frozen,
     Spill,
     Start,
     Cache,
-    Capture,
     Twin,
     TwinRestart,
 }

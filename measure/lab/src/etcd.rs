@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use seawall_load::etcd::Connection;
@@ -42,14 +42,13 @@ pub fn can_be_unsafe() -> bool {
 }
 
 impl Server {
-    /// Starts it on `data` and waits until it serves.
-    pub fn start(lab: &Lab, side: Side, data: &Path) -> Result<Self> {
-        Self::start_with(lab, side, data, &[])
+    /// Starts it on `data` with these options and waits until it serves.
+    pub fn start(lab: &Lab, side: Side, data: &Path, options: &[&str]) -> Result<Self> {
+        Self::launch(launch::command(lab, side, Preset::Etcd, data, &program()?, options)?, data)
     }
 
-    /// The same with more options.
-    pub fn start_with(lab: &Lab, side: Side, data: &Path, options: &[&str]) -> Result<Self> {
-        let program = program()?;
+    /// Starts a server by a command, to which places are added, and waits until it serves.
+    pub fn launch(mut command: Command, data: &Path) -> Result<Self> {
         let [address, peers] = free_addresses()?;
         let url = |address: &str| format!("http://{address}");
         let mut args = vec![format!("--data-dir={}", data.display()), "--name=lab".to_owned()];
@@ -61,38 +60,13 @@ impl Server {
         }
         args.push(format!("--initial-cluster=lab={}", url(&peers)));
         args.push("--log-level=error".to_owned());
-        args.extend(options.iter().map(|option| (*option).to_owned()));
-        if side == Side::Unsafe {
-            args.push(UNSAFE.to_owned());
-        }
-        let mut command = launch::command(lab, side, Preset::Etcd, data, &program, args)?;
+        command.args(args);
         // On a processor that it does not know etcd asks for this.
         command.env("ETCD_UNSUPPORTED_ARCH", std::env::consts::ARCH);
-        let server = start_captured(command, "etcd", libc::SIGTERM)?;
-        let program = std::fs::canonicalize(program)?;
-        let mut server = Self { server, program, address };
-        match server.wait_ready() {
-            Ok(true) => Ok(server),
-            Ok(false) => bail!("etcd did not start: {}", server.server.wait()?.stderr),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// False if it ended instead.
-    fn wait_ready(&mut self) -> Result<bool> {
-        let end = Instant::now() + LIMIT;
-        while Instant::now() < end {
-            if self.server.has_ended()? {
-                return Ok(false);
-            }
-            // Answered only by a member of a cluster that has a leader.
-            let answer = Connection::open(&self.address).and_then(|mut etcd| etcd.count("nothing/"));
-            if answer.is_ok() {
-                return Ok(true);
-            }
-            process::pause(Duration::from_millis(20))?;
-        }
-        bail!("etcd was not ready within {} s", LIMIT.as_secs())
+        // Answered only by a member of a cluster that has a leader.
+        let answers = || Connection::open(&address).and_then(|mut etcd| etcd.count("nothing/")).is_ok();
+        let server = start_captured(command, "etcd", libc::SIGTERM)?.until_ready(LIMIT, answers)?;
+        Ok(Self { server, program: std::fs::canonicalize(program()?)?, address })
     }
 
     /// Where it takes clients.

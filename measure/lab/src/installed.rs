@@ -1,23 +1,21 @@
 //! Load generators of others on the lab's databases: with which options each is called, here and nowhere else.
 //!
-//! Bench and lab cases share this. How a tool is found and what it prints is [`seawall_load::installed`]'s.
+//! How a tool is found and what it prints is [`seawall_load::installed`]'s.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use seawall_load::installed::{Figures, Tool};
 
-use crate::compare::{End, Ran, Relay, Work};
 use crate::lab::Lab;
 use crate::mariadb::{self, DATABASE, install};
-use crate::process::{self, run};
+use crate::process::run;
 use crate::redis;
 use crate::side::Side;
 
 /// sysbench's test: one row a transaction.
-pub const SYSBENCH: &str = "oltp_update_index";
+const SYSBENCH: &str = "oltp_update_index";
 /// More SETs a second than a Redis takes on one core.
 const FASTEST: f64 = 300_000.0;
 
@@ -74,36 +72,6 @@ impl Tables {
         command
     }
 
-    /// Updates them on servers that are all up, in turns, each for so many seconds.
-    ///
-    /// # Errors
-    /// Of a server or sysbench; updates that were reported and are not there.
-    pub fn update_in_turns(
-        self,
-        lab: &Lab,
-        servers: &BTreeMap<Side, mariadb::Server<'_>>,
-        (threads, seconds): (u32, f64),
-        round: usize,
-    ) -> Result<BTreeMap<Side, Work>> {
-        let relay = Relay::of(seconds, round, End::Itself);
-        let sides: Vec<_> = servers.keys().copied().collect();
-        let before: BTreeMap<_, _> =
-            servers.iter().map(|(&side, server)| Ok((side, self.sum(server)?))).collect::<Result<_>>()?;
-        let lasts = relay.lasts(sides.len()).as_secs_f64().ceil() as u64;
-        let ran = relay.run(&sides, |side| {
-            let bench = self.updating(lab, &servers[&side], threads, lasts);
-            process::start_captured(bench, "sysbench", libc::SIGTERM)
-        })?;
-        let work = |(side, ran): (Side, Ran)| {
-            let count = read(Tool::Sysbench, ran.stdout.as_bytes())?.operations;
-            let count = count.context("sysbench counted nothing")?;
-            let done = self.sum(&servers[&side])? - before[&side];
-            ensure!(done >= count, "{}: sysbench reported {count} updates, {done} are there", side.title());
-            Ok((side, Work { rate: count as f64 / ran.time.as_secs_f64(), count }))
-        };
-        ran.into_iter().map(work).collect()
-    }
-
     /// The tables' names.
     pub fn names(self) -> impl Iterator<Item = String> {
         (1..=self.tables).map(|n| format!("sbtest{n}"))
@@ -156,11 +124,10 @@ impl Sets {
     }
 }
 
-/// db_bench's options for random puts into an empty database; the last of two that set the same counts.
-pub fn random_puts(data: &Path, threads: u32, seconds: u64, sync: bool) -> Vec<String> {
+/// db_bench's options for random puts into an empty database, each synced; the last of two that set the same counts.
+pub fn random_puts(data: &Path, threads: u32, seconds: u64) -> Vec<String> {
     let mut args = vec![format!("--db={}", data.display()), format!("--threads={threads}")];
-    args.extend(["--benchmarks=fillrandom", "--compression_type=none"].map(Into::into));
-    args.push(format!("--sync={}", u8::from(sync)));
+    args.extend(["--benchmarks=fillrandom", "--compression_type=none", "--sync=1"].map(Into::into));
     args.push(format!("--duration={seconds}"));
     args
 }

@@ -38,6 +38,7 @@ pub mod process;
 pub mod progress;
 pub mod redis;
 pub mod side;
+pub mod slow_disk;
 pub mod spread;
 pub mod sqlite;
 pub mod store;

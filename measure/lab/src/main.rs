@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Command::Report(options) => notebook::report(options),
         Command::Where { paths } => trial::show_places(paths),
         Command::Pong { at } => net::pong(*at),
-        Command::Docs { pages } => pages.iter().try_for_each(|page| bench::write_page(page)),
+        Command::Docs { pages } => pages.iter().try_for_each(|page| case::page::write(page)),
     };
     process::kill_leftovers();
     match result.and_then(|()| Ok(output::finish()?)) {

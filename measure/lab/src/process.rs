@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 pub use tree::{
     adopt_orphans, command_line, cpu_seconds, descendants, kill_and_wait, kill_leftovers, reap_orphans,
@@ -54,6 +54,16 @@ pub fn pause(duration: Duration) -> Result<()> {
     while Instant::now() < end {
         check_interrupted()?;
         sleep(POLL.min(end - Instant::now().min(end)));
+    }
+    Ok(())
+}
+
+/// Waits until something is so, at most this long.
+pub fn wait_until(what: &str, limit: Duration, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
+    let end = Instant::now() + limit;
+    while !is_so()? {
+        ensure!(Instant::now() < end, "{what}: not within {} s", limit.as_secs());
+        pause(2 * POLL)?;
     }
     Ok(())
 }
@@ -113,6 +123,13 @@ pub fn run(command: Command, what: &str) -> Result<Vec<u8>> {
     start_captured(command, what, libc::SIGTERM)?.wait()?.success(what)
 }
 
+/// Runs them all at once, to the end of the last: what each printed.
+pub fn together(what: &str, commands: impl Iterator<Item = Result<Command>>) -> Result<Vec<Vec<u8>>> {
+    let start = |command: Result<Command>| start_captured(command?, what, libc::SIGTERM);
+    let running = commands.map(start).collect::<Result<Vec<_>>>()?;
+    running.into_iter().map(|one| one.wait()?.success(what)).collect()
+}
+
 impl Ended {
     /// Its standard output, however it ended.
     pub fn stdout(&self) -> &[u8] {
@@ -154,6 +171,20 @@ impl Running {
         }
         reap_orphans();
         Ok(self.ended.is_some())
+    }
+
+    /// Waits until it is ready, at most this long. If it ends instead, the error has what it said.
+    pub fn until_ready(mut self, limit: Duration, is_ready: impl Fn() -> bool) -> Result<Self> {
+        let end = Instant::now() + limit;
+        while !self.has_ended()? {
+            if is_ready() {
+                return Ok(self);
+            }
+            ensure!(Instant::now() < end, "{} was not ready within {} s", self.what, limit.as_secs());
+            pause(2 * POLL)?;
+        }
+        let said = self.collect()?;
+        bail!("{} did not start: {}{}", self.what, String::from_utf8_lossy(&said.stdout), said.stderr)
     }
 
     /// Stops it (SIGSTOP), and returns once all its threads are, or once it has ended.

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use seawall_load::redis::Connection;
 
 use crate::lab::Lab;
 use crate::launch;
-use crate::process::{self, Running, start_captured};
+use crate::process::{Running, start_captured};
 use crate::side::{Preset, Side};
 use crate::tools::find_in_path;
 
@@ -78,36 +78,9 @@ impl Server {
     pub fn launch(lab: &Lab, name: &str, command: Command) -> Result<Self> {
         let (program, socket) = (program()?, socket(lab, name));
         let _ = std::fs::remove_file(&socket);
-        let launcher = start_captured(command, "Redis", libc::SIGTERM)?;
-        let program = std::fs::canonicalize(program)?;
-        let mut server = Self { launcher, program, socket };
-        match server.wait_ready() {
-            Ok(true) => Ok(server),
-            Ok(false) => bail!("Redis did not start: {}", server.said()?),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// False if it ended instead.
-    fn wait_ready(&mut self) -> Result<bool> {
-        let end = Instant::now() + LIMIT;
-        while Instant::now() < end {
-            if self.launcher.has_ended()? {
-                return Ok(false);
-            }
-            let answer = Connection::open(&self.socket).and_then(|mut redis| redis.call(&["PING"]));
-            if answer.is_ok() {
-                return Ok(true);
-            }
-            process::pause(Duration::from_millis(10))?;
-        }
-        bail!("Redis was not ready within {} s", LIMIT.as_secs())
-    }
-
-    /// All that a server that has ended said.
-    fn said(self) -> Result<String> {
-        let ended = self.launcher.wait()?;
-        Ok(format!("{}{}", String::from_utf8_lossy(&ended.stdout), ended.stderr))
+        let answers = || Connection::open(&socket).and_then(|mut redis| redis.call(&["PING"])).is_ok();
+        let launcher = start_captured(command, "Redis", libc::SIGTERM)?.until_ready(LIMIT, answers)?;
+        Ok(Self { launcher, program: std::fs::canonicalize(program)?, socket })
     }
 
     /// Where it listens.

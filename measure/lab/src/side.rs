@@ -79,8 +79,6 @@ pub enum Preset {
     Postgres,
     /// Every data file of PostgreSQL's.
     PostgresAtomic,
-    /// Every tablespace and every log of MariaDB's.
-    MariadbAtomic,
     Sqlite,
     Mariadb,
     Redis,
@@ -96,7 +94,7 @@ impl Preset {
         match self {
             Preset::Postgres | Preset::PostgresAtomic => "postgres",
             Preset::Sqlite => "sqlite",
-            Preset::Mariadb | Preset::MariadbAtomic => "mariadb",
+            Preset::Mariadb => "mariadb",
             Preset::Redis => "redis",
             Preset::Rocksdb => "rocksdb",
             Preset::Lmdb => "lmdb",
@@ -107,7 +105,7 @@ impl Preset {
     /// What its `--policy` is.
     pub fn policy(self) -> &'static str {
         match self {
-            Preset::PostgresAtomic | Preset::MariadbAtomic => "atomic",
+            Preset::PostgresAtomic => "atomic",
             _ => "tail",
         }
     }

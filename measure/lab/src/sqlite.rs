@@ -55,18 +55,18 @@ pub fn measure(lab: &Lab, side: Side, shape: Shape) -> Result<Report> {
 
 /// What the load reported as committed is there, and the database is sound.
 pub fn check_work(lab: &Lab, side: Side, journal: JournalMode, reported: u64) -> Result<()> {
-    check(lab, &dir(lab, side, journal).join("bank.db"), reported)
+    let found = commits_in(lab, lab.command(&lab.tools.load), &dir(lab, side, journal).join("bank.db"))?;
+    ensure!(found == reported, "SQLite reported {reported} commits and holds {found}");
+    Ok(())
 }
 
-/// The same of any database.
-pub fn check(lab: &Lab, db: &Path, reported: u64) -> Result<()> {
+/// How many commits a sound database holds; `check` is the load's program as it is to be run.
+pub fn commits_in(lab: &Lab, mut check: Command, db: &Path) -> Result<u64> {
     let ledger = lab.work.log("ledger-none"); // every commit counts, none is looked for by name
     std::fs::write(&ledger, "").context("an empty ledger")?;
-    let mut check = lab.command(&lab.tools.load);
     check.arg("check-sqlite").arg("--db").arg(db).arg("--ledger").arg(&ledger);
     let found: Verdict = serde_json::from_slice(&run(check, "the SQLite check")?)?;
-    ensure!(found.found == reported, "SQLite reported {reported} commits and holds {}", found.found);
-    Ok(())
+    Ok(found.found)
 }
 
 /// The load's command; with a ledger it runs until it is killed or its time is over.

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use seawall_load::store::{SETTINGS, Store};
 
 use crate::lab::Lab;
 use crate::launch;
-use crate::process::run;
 use crate::side::{Preset, Side};
 
 /// A store's program, built.
@@ -21,9 +20,14 @@ pub struct Program {
 impl Program {
     /// Builds it. `settings`: how it opens its store.
     pub fn build(lab: &Lab, store: Store, settings: &'static str) -> Result<Self> {
-        let dir = lab.work.bin().join(store.name());
+        let dir = directory(lab, store);
         lab.fresh_dir(&dir)?;
         Ok(Self { store, path: store.build(&dir)?, settings })
+    }
+
+    /// Where a store's program is, once it is built.
+    pub fn place(lab: &Lab, store: Store) -> PathBuf {
+        store.program_in(&directory(lab, store))
     }
 
     /// A command of the program on `data`, as `side` runs it.
@@ -37,20 +41,8 @@ impl Program {
         command.env(SETTINGS, self.settings);
         Ok(command)
     }
+}
 
-    /// Commits a second, on an empty store; durable but on the unsafe side.
-    pub fn measure(&self, lab: &Lab, side: Side, data: &Path, seconds: f64) -> Result<f64> {
-        let sync = if side.is_unsafe() { "nosync" } else { "sync" };
-        let said = run(
-            self.command(lab, side, data, &["run", sync, &seconds.to_string()])?,
-            &format!("the {} load", self.store.name()),
-        )?;
-        let said = String::from_utf8_lossy(&said);
-        let mut words = said.split_whitespace().map(str::parse::<f64>);
-        let (Some(Ok(commits)), Some(Ok(seconds))) = (words.next(), words.next()) else {
-            anyhow::bail!("the {} load said {said:?}", self.store.name())
-        };
-        ensure!(commits > 0.0 && seconds > 0.0, "the {} load did nothing", self.store.name());
-        Ok(commits / seconds)
-    }
+fn directory(lab: &Lab, store: Store) -> PathBuf {
+    lab.work.bin().join(store.name())
 }

@@ -7,11 +7,11 @@
 use anyhow::Result;
 use seawall_load::write::Pattern;
 
-use super::measure::{Measured, Shape, describe, key, measure};
+use super::measure::{Measured, Shape, describe, key, measure, ops_s, p50_us, with_shape};
+use super::runs::Runs;
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::side::{Side, order};
-use crate::spread::Spread;
 use crate::table::{self, short};
 
 const SIDES: [Side; 3] = [Side::Fs, Side::Seawall, Side::Unsafe];
@@ -52,15 +52,14 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for shape in shapes(scope) {
-        let mut runs: Vec<(Side, Run)> = Vec::new();
+        let mut runs = Runs::default();
         for round in 0..scope.rounds {
             for side in order(&SIDES, round) {
-                runs.push((side, one(lab, side, shape, scope, round)?));
+                runs.add(side, one(lab, side, shape, scope, round)?);
             }
         }
-        let row = Row::of(shape, &runs)?;
-        rows.push(row.fields());
-        lines.push(row.line());
+        rows.push(fields(&shape, &runs));
+        lines.push(line(&shape, &runs));
     }
     let header =
         ["write + fdatasync", "seawall /s", "fs sync /s", "fs no sync /s", "speedup", "device writes"];
@@ -85,67 +84,25 @@ fn one(lab: &Lab, side: Side, shape: Shape, scope: Scope, round: usize) -> Resul
     Ok(Run { measured, device_writes: batches as f64 / records.max(1) as f64 })
 }
 
-/// The figures of one shape.
-struct Row {
-    shape: Shape,
-    rates: [Spread; 3],
-    p50: [Spread; 3],
-    writes: Spread,
-    speedup: Spread,
+fn rate(run: &Run) -> f64 {
+    ops_s(&run.measured)
 }
 
-impl Row {
-    fn of(shape: Shape, runs: &[(Side, Run)]) -> Result<Self> {
-        let of = |side: Side, figure: &dyn Fn(&Run) -> f64| {
-            let values: Vec<f64> =
-                runs.iter().filter(|(s, _)| *s == side).map(|(_, run)| figure(run)).collect();
-            anyhow::Context::context(Spread::of(&values), "a side was never measured")
-        };
-        let rate = |side| of(side, &|run| run.measured.report.ops_per_s);
-        let p50 = |side| of(side, &|run| run.measured.report.latency.p50_us);
-        let rates_of = |side: Side| -> Vec<f64> {
-            runs.iter().filter(|(s, _)| *s == side).map(|(_, run)| run.measured.report.ops_per_s).collect()
-        };
-        let ratios: Vec<f64> = rates_of(Side::Seawall)
-            .iter()
-            .zip(rates_of(Side::Fs))
-            .map(|(seawall, fs)| seawall / fs)
-            .collect();
-        Ok(Self {
-            shape,
-            rates: [rate(Side::Fs)?, rate(Side::Seawall)?, rate(Side::Unsafe)?],
-            p50: [p50(Side::Fs)?, p50(Side::Seawall)?, p50(Side::Unsafe)?],
-            writes: of(Side::Seawall, &|run| run.device_writes)?,
-            speedup: anyhow::Context::context(Spread::of(&ratios), "a side was never measured")?,
-        })
-    }
+fn fields(shape: &Shape, runs: &Runs<Side, Run>) -> Fields {
+    let row =
+        with_shape(Fields::default(), shape).with("files", if shape.private { shape.processes } else { 1 });
+    let row = runs.with_figures(row, &SIDES, key, &[("us", |run| p50_us(&run.measured)), ("ops_s", rate)]);
+    runs.with_ratios(row, rate, &[("speedup", Side::Seawall, Side::Fs)])
+        .with_spread("device_writes", runs.spread(Side::Seawall, |run| run.device_writes))
+}
 
-    fn fields(&self) -> Fields {
-        let mut row = Fields::default()
-            .with("bs", self.shape.bs)
-            .with("pattern", super::measure::word(self.shape.pattern))
-            .with("threads", self.shape.threads)
-            .with("processes", self.shape.processes)
-            .with("files", if self.shape.private { self.shape.processes } else { 1 });
-        for (side, (rate, p50)) in SIDES.iter().zip(self.rates.iter().zip(&self.p50)) {
-            row = row
-                .with_spread(&format!("{}_us", key(*side)), *p50)
-                .with_spread(&format!("{}_ops_s", key(*side)), *rate);
-        }
-        row.with_spread("speedup", self.speedup).with_spread("device_writes", self.writes)
-    }
-
-    fn line(&self) -> Vec<String> {
-        let [fs, seawall, floor] = &self.rates;
-        vec![
-            describe(&self.shape),
-            seawall.told(short),
-            fs.told(short),
-            floor.told(short),
-            format!("{}×", short(self.speedup.median)),
-            short(self.writes.median),
-        ]
-    }
+fn line(shape: &Shape, runs: &Runs<Side, Run>) -> Vec<String> {
+    let mut line = vec![describe(shape)];
+    line.extend([Side::Seawall, Side::Fs, Side::Unsafe].map(|side| runs.told(side, rate)));
+    let speedup = runs.ratio(Side::Seawall, Side::Fs, rate).map_or(f64::NAN, |ratio| ratio.median);
+    line.push(format!("{}×", short(speedup)));
+    line.push(short(runs.median(Side::Seawall, |run| run.device_writes)));
+    line
 }
 
 #[cfg(test)]
@@ -154,11 +111,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_those_of_the_page() -> Result<()> {
+    fn the_keys_are_those_of_the_page() {
         let shape = shapes(Scope { quick: true, rounds: 1, pool: 0 })[0];
-        let runs: Vec<_> =
-            SIDES.map(|side| (side, Run { measured: nothing(), device_writes: 1.0 })).into_iter().collect();
-        Row::of(shape, &runs)?.fields().assert_keys(super::super::keys::BLOCK);
-        Ok(())
+        let mut runs = Runs::default();
+        SIDES.into_iter().for_each(|side| runs.add(side, Run { measured: nothing(), device_writes: 1.0 }));
+        fields(&shape, &runs).assert_keys("block");
     }
 }

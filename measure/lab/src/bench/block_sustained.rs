@@ -13,11 +13,12 @@ use seawall_load::write::{Pattern, Report};
 use super::late;
 use super::measure::key;
 use super::placed::Placed;
-use super::slow_disk::SlowDisk;
+use super::runs::{Figure, Runs};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::pool::Pool;
-use crate::side::{Side, order};
+use crate::side::Side;
+use crate::slow_disk::SlowDisk;
 use crate::table::{self, short};
 
 const SIDES: [Side; 3] = [Side::Fs, Side::Seawall, Side::Unsafe];
@@ -102,13 +103,13 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         let scene = Scene::set_up(lab, scope, disks)?;
         let flat = Row { disks, rate: None };
         let runs = scene.rounds(flat, scope)?;
-        let rate = (runs.spread(Side::Seawall, |run| run.report.ops_per_s)?.median / 2.0).max(1.0).floor();
+        let rate = (runs.median(Side::Seawall, rate) / 2.0).max(1.0).floor();
         let steady = Row { disks, rate: Some(rate) };
         rows.extend([(flat, runs), (steady, scene.rounds(steady, scope)?)]);
         scene.pool.medium().clone_into(&mut medium);
     }
-    let fields: Result<Vec<Fields>> = rows.iter().map(|(row, runs)| fields(*row, runs, scope)).collect();
-    Ok((fields?, table(&rows, &medium)?))
+    let fields = rows.iter().map(|(row, runs)| fields(row, runs, scope)).collect();
+    Ok((fields, table(&rows, &medium)))
 }
 
 /// Three files and a log.
@@ -155,20 +156,10 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn rounds(&self, row: Row, scope: Scope) -> Result<Runs> {
-        let mut runs = Runs::default();
-        for round in 0..scope.rounds {
-            for side in order(&SIDES, round) {
-                let what =
-                    format!("round {}: {} disk, {}, {}", round + 1, row.disks.name(), row.pace(), key(side));
-                self.lab.progress.doing(&what);
-                let run = self.measure(row, side).with_context(|| what.clone())?;
-                let stall = short(run.report.latency.max_us / 1e3);
-                self.lab.progress.done(&format!("{what}: longest {stall} ms"));
-                runs.add(side, run);
-            }
-        }
-        Ok(runs)
+    fn rounds(&self, row: Row, scope: Scope) -> Result<Runs<Side, Run>> {
+        let title = |side| format!("{} disk, {}, {}", row.disks.name(), row.pace(), key(side));
+        let told = |run: &Run| format!("longest {} ms", short(run.report.latency.max_us / 1e3));
+        Runs::measure(self.lab, &SIDES, scope.rounds, title, told, |side, _| self.measure(row, side))
     }
 
     fn measure(&self, row: Row, side: Side) -> Result<Run> {
@@ -193,10 +184,20 @@ struct Run {
     logged: f64,
 }
 
-type Runs = super::runs::Runs<Side, Run>;
+const FIGURES: [Figure<Run>; 5] = [
+    ("ops_s", |run| run.report.ops_per_s),
+    ("us", |run| run.report.latency.p50_us),
+    ("p999_us", |run| run.report.latency.p999_us),
+    ("longest_us", |run| run.report.latency.max_us),
+    ("late_us", |run| run.late_us),
+];
 
-fn fields(row: Row, runs: &Runs, scope: Scope) -> Result<Fields> {
-    let mut told = Fields::default()
+fn rate(run: &Run) -> f64 {
+    run.report.ops_per_s
+}
+
+fn fields(row: &Row, runs: &Runs<Side, Run>, scope: Scope) -> Fields {
+    let told = Fields::default()
         .with("disks", row.disks.name())
         .with("bs", BLOCK_BYTES)
         .with("processes", PROCESSES)
@@ -205,45 +206,30 @@ fn fields(row: Row, runs: &Runs, scope: Scope) -> Result<Fields> {
         .with("log_mb", log_bytes(scope.pool) >> 20)
         .with("total_mb", total_bytes(scope.pool) >> 20)
         .with("flush_ms", FLUSH.as_millis() as u64);
-    for side in SIDES {
-        let key = key(side);
-        told = told
-            .with_spread(&format!("{key}_ops_s"), runs.spread(side, |run| run.report.ops_per_s)?)
-            .with_spread(&format!("{key}_us"), runs.spread(side, |run| run.report.latency.p50_us)?)
-            .with_spread(&format!("{key}_p999_us"), runs.spread(side, |run| run.report.latency.p999_us)?)
-            .with_spread(&format!("{key}_longest_us"), runs.spread(side, |run| run.report.latency.max_us)?)
-            .with_spread(&format!("{key}_late_us"), runs.spread(side, |run| run.late_us)?);
-    }
-    Ok(told
-        .with_spread("speedup", runs.ratio(Side::Seawall, Side::Fs, |run| run.report.ops_per_s)?)
-        .with_spread("seawall_logged", runs.spread(Side::Seawall, |run| run.logged)?))
+    let told = runs.with_figures(told, &SIDES, key, &FIGURES);
+    runs.with_ratios(told, rate, &[("speedup", Side::Seawall, Side::Fs)])
+        .with_spread("seawall_logged", runs.spread(Side::Seawall, |run| run.logged))
 }
 
-fn table(rows: &[(Row, Runs)], medium: &str) -> Result<String> {
+fn table(rows: &[(Row, Runs<Side, Run>)], medium: &str) -> String {
     let header = [
         "a log that comes round",
         "side",
         "commits/s",
         "median µs",
         "p99.9 µs",
-        "longest ms",
-        "a sleeper late ms",
+        "longest µs",
+        "a sleeper late µs",
     ];
     let mut lines = Vec::new();
     for (row, runs) in rows {
         for side in SIDES {
-            lines.push(vec![
-                format!("{}, {}", row.disks.name(), row.pace()),
-                key(side).to_owned(),
-                runs.spread(side, |run| run.report.ops_per_s)?.told(short),
-                runs.spread(side, |run| run.report.latency.p50_us)?.told(short),
-                runs.spread(side, |run| run.report.latency.p999_us)?.told(short),
-                runs.spread(side, |run| run.report.latency.max_us / 1e3)?.told(short),
-                runs.spread(side, |run| run.late_us / 1e3)?.told(short),
-            ]);
+            let mut line = vec![format!("{}, {}", row.disks.name(), row.pace()), key(side).to_owned()];
+            line.extend(FIGURES.map(|(_, figure)| runs.told(side, figure)));
+            lines.push(line);
         }
     }
-    Ok(format!("{}  seawall on: {medium}\n", table::format(&header, &lines)))
+    format!("{}  seawall on: {medium}\n", table::format(&header, &lines))
 }
 
 #[cfg(test)]
@@ -252,15 +238,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_those_of_the_page() -> Result<()> {
+    fn the_keys_are_those_of_the_page() {
         let mut runs = Runs::default();
         for side in SIDES {
             runs.add(side, Run { report: nothing().report, late_us: 1.0, logged: 1.0 });
         }
         let row = Row { disks: Disks::SlowLog, rate: Some(7.0) };
         let scope = Scope { quick: false, rounds: 1, pool: POOL };
-        fields(row, &runs, scope)?.assert_keys(super::super::keys::BLOCK_SUSTAINED);
-        assert!(table(&[(row, runs)], "a disk")?.contains("slow log, steady"));
-        Ok(())
+        fields(&row, &runs, scope).assert_keys("block_sustained");
+        assert!(table(&[(row, runs)], "a disk").contains("slow log, steady"));
     }
 }

@@ -10,14 +10,14 @@ use anyhow::{Context, Result};
 use seawall_load::stream::Report;
 use seawall_load::write;
 
+use super::runs::{Runs, told};
 use super::{Fields, Scope, SectionResult};
-use crate::compare::{Work, in_turns, ratios};
+use crate::compare::{Work, in_turns};
 use crate::lab::Lab;
 use crate::launch::under;
 use crate::pool::Pool;
 use crate::process::run as run_process;
 use crate::side::{Preset, order};
-use crate::spread::Spread;
 use crate::table::{self, short};
 
 /// The file that the cache holds as a whole.
@@ -31,7 +31,7 @@ pub const SPACE: u64 = LARGE + 3 * SMALL;
 /// Bytes of a block.
 const BLOCK: &str = "8192";
 
-/// The figures, one a round: the page's keys, and in [`Figures::fields`] their ratios.
+/// What is measured in each round: keys of the file.
 const MEASURED: [&str; 9] = [
     "page_cache_us",
     "cache_us",
@@ -43,6 +43,17 @@ const MEASURED: [&str; 9] = [
     "writes_none_s",
     "writes_cache_s",
 ];
+/// Ratios of them: name, what is above, what is below.
+const RATIOS: [(&str, &str, &str); 5] = [
+    ("over_page_cache", "cache_us", "page_cache_us"),
+    ("disk_over_cache", "disk_us", "cache_us"),
+    ("warm_after_restart", "hit_share_after_restart", "hit_share"),
+    ("uniform_of_none", "uniform_cache_s", "uniform_none_s"),
+    ("writes_of_none", "writes_cache_s", "writes_none_s"),
+];
+
+/// Figures by name, one a round.
+type Figures = Runs<&'static str, f64>;
 
 /// How many steps the section takes.
 pub fn steps(scope: Scope) -> usize {
@@ -82,57 +93,27 @@ impl Step {
     }
 }
 
-/// What every round said, by the order of [`MEASURED`].
-#[derive(Default)]
-struct Figures(Vec<[f64; MEASURED.len()]>);
+fn fields(figures: &Figures) -> Fields {
+    let row = MEASURED
+        .iter()
+        .fold(Fields::default(), |row, name| row.with_spread(name, figures.spread(name, |figure| *figure)));
+    figures.with_ratios(row, |figure| *figure, &RATIOS)
+}
 
-impl Figures {
-    fn of(&self, name: &str) -> Vec<f64> {
-        let at = MEASURED.iter().position(|measured| *measured == name);
-        self.0.iter().filter_map(|round| Some(round[at?])).collect()
-    }
-
-    fn spread(&self, name: &str) -> Result<Spread> {
-        Spread::of(&self.of(name)).context("the block cache was never measured")
-    }
-
-    fn ratio(&self, dividend: &str, divisor: &str) -> Result<Spread> {
-        Spread::of(&ratios(&self.of(dividend), &self.of(divisor)))
-            .context("the block cache was never measured")
-    }
-
-    fn fields(&self) -> Result<Fields> {
-        let figures = MEASURED.iter().try_fold(Fields::default(), |row, name| {
-            Ok::<_, anyhow::Error>(row.with_spread(name, self.spread(name)?))
-        })?;
-        Ok(figures
-            .with_spread("over_page_cache", self.ratio("cache_us", "page_cache_us")?)
-            .with_spread("disk_over_cache", self.ratio("disk_us", "cache_us")?)
-            .with_spread("warm_after_restart", self.ratio("hit_share_after_restart", "hit_share")?)
-            .with_spread("uniform_of_none", self.ratio("uniform_cache_s", "uniform_none_s")?)
-            .with_spread("writes_of_none", self.ratio("writes_cache_s", "writes_none_s")?))
-    }
-
-    fn table(&self, medium: &str) -> Result<String> {
-        let rows = [
-            ("8 KiB, µs; beside it the page cache", "cache_us", "page_cache_us"),
-            ("8 KiB, µs; beside it this disk", "cache_us", "disk_us"),
-            ("answered after a restart; beside it before", "hit_share_after_restart", "hit_share"),
-            (
-                "reads/s all over a file 11 times its size; beside it none",
-                "uniform_cache_s",
-                "uniform_none_s",
-            ),
-            ("writes/s; beside it none", "writes_cache_s", "writes_none_s"),
-        ];
-        let row = |(what, cache, other): (&str, &str, &str)| -> Result<Vec<String>> {
-            let [with, beside] = [self.spread(cache)?, self.spread(other)?].map(|figure| figure.told(short));
-            Ok(vec![what.into(), with, beside, self.ratio(cache, other)?.told(short)])
-        };
-        let rows: Vec<_> = rows.into_iter().map(row).collect::<Result<_>>()?;
-        let table = table::format(&["Block cache", "with it", "beside", "ratio"], &rows);
-        Ok(format!("{table}  block cache and log on: {medium}\n"))
-    }
+fn table(figures: &Figures, medium: &str) -> String {
+    let rows = [
+        ("8 KiB, µs; beside it the page cache", "cache_us", "page_cache_us"),
+        ("8 KiB, µs; beside it this disk", "cache_us", "disk_us"),
+        ("answered after a restart; beside it before", "hit_share_after_restart", "hit_share"),
+        ("reads/s all over a file 11 times its size; beside it none", "uniform_cache_s", "uniform_none_s"),
+        ("writes/s; beside it none", "writes_cache_s", "writes_none_s"),
+    ];
+    let row = |(what, cache, other): (&str, &'static str, &'static str)| {
+        let [with, beside] = [cache, other].map(|name| figures.told(name, |figure| *figure));
+        vec![what.into(), with, beside, told(figures.ratio(cache, other, |figure| *figure))]
+    };
+    let table = table::format(&["Block cache", "with it", "beside", "ratio"], &rows.map(row));
+    format!("{table}  block cache and log on: {medium}\n")
 }
 
 /// The section.
@@ -140,22 +121,18 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let scene = Scene::new(lab, scope)?;
     let mut figures = Figures::default();
     for round in 0..scope.rounds {
-        let mut found = [0.0; MEASURED.len()];
         for step in order(&Step::ALL, round) {
             let what = format!("round {}: {}", round + 1, step.title());
             lab.progress.doing(&what);
             lab.settle()?;
             let said = scene.take(step, round).with_context(|| what.clone())?;
-            for (name, figure) in &said {
-                found[MEASURED.iter().position(|m| m == name).context("a figure of no name")?] = *figure;
-            }
+            said.iter().for_each(|(name, figure)| figures.add(name, *figure));
             let said: Vec<_> =
                 said.iter().map(|(name, figure)| format!("{name} {}", short(*figure))).collect();
             lab.progress.done(&format!("{what}: {}", said.join(", ")));
         }
-        figures.0.push(found);
     }
-    Ok((vec![figures.fields()?], figures.table(lab.medium())?))
+    Ok((vec![fields(&figures)], table(&figures, lab.medium())))
 }
 
 /// Files and pools. The one without a cache is the lab's.
@@ -291,8 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_those_of_the_page() -> Result<()> {
-        Figures(vec![[1.0; MEASURED.len()]]).fields()?.assert_keys(super::super::keys::CACHE);
-        Ok(())
+    fn the_keys_are_those_of_the_page() {
+        fields(&Figures::default()).assert_keys("cache");
     }
 }

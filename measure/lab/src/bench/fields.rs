@@ -3,7 +3,6 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use crate::compare::Three;
 use crate::spread::Spread;
 
 /// A row being built, or an object of something else than figures.
@@ -25,29 +24,13 @@ impl<V> Fields<V> {
 }
 
 impl Fields {
-    /// Adds a median under `name`, its extremes under `name_min` and `name_max`.
-    pub fn with_spread(self, name: &str, spread: Spread) -> Self {
-        self.with(name, round(spread.median))
-            .with(&format!("{name}_min"), round(spread.min))
-            .with(&format!("{name}_max"), round(spread.max))
-    }
-
-    /// Adds what two equal sides differed by, where that was measured.
-    pub fn with_control(self, rates: &Three) -> Self {
-        match rates.control {
-            Some(control) => self.with_spread("control", control),
-            None => self,
-        }
-    }
-
-    /// The same; nulls for what was not measured.
-    pub fn with_spread_if_any(self, name: &str, spread: Option<Spread>) -> Self {
-        match spread {
-            Some(spread) => self.with_spread(name, spread),
-            None => ["", "_min", "_max"]
-                .iter()
-                .fold(self, |row, end| row.with(&format!("{name}{end}"), Value::Null)),
-        }
+    /// Adds a median under `name`, its extremes under `name_min` and `name_max`; nulls for what was not measured.
+    pub fn with_spread(self, name: &str, spread: impl Into<Option<Spread>>) -> Self {
+        let spread = spread.into();
+        let figure = |of: fn(&Spread) -> f64| spread.as_ref().map_or(Value::Null, |s| round(of(s)).into());
+        self.with(name, figure(|s| s.median))
+            .with(&format!("{name}_min"), figure(|s| s.min))
+            .with(&format!("{name}_max"), figure(|s| s.max))
     }
 
     /// Adds a ratio; one that cannot be formed is null.
@@ -59,9 +42,9 @@ impl Fields {
 
 #[cfg(test)]
 impl Fields {
-    /// Asserts that it has these keys and no others.
-    pub fn assert_keys(&self, keys: &[super::keys::Key]) {
-        let mut wanted = super::keys::all(keys);
+    /// Asserts that it has the keys that the page has of this section, and no others.
+    pub fn assert_keys(&self, section: &str) {
+        let mut wanted = super::keys::of(section);
         let mut found: Vec<String> = self.0.iter().map(|(name, _)| name.clone()).collect();
         wanted.sort();
         found.sort();

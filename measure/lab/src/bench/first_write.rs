@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use seawall_load::sqlite::{JournalMode, Report};
 
-use super::runs::Runs;
+use super::runs::{Runs, told};
 use super::{Fields, Scope, SectionResult};
 use crate::identity::Identity;
 use crate::lab::Lab;
@@ -17,8 +17,7 @@ use crate::launch::under;
 use crate::mount::Mount;
 use crate::pool::Pool;
 use crate::process::run as run_process;
-use crate::side::{Preset, Side, order};
-use crate::spread::Spread;
+use crate::side::{Preset, Side};
 use crate::table::{self, short};
 
 /// What the section takes on the disk.
@@ -76,10 +75,15 @@ pub fn steps(scope: Scope) -> usize {
 pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let root = Pool::create(&lab.tools, &Identity::ourselves(), scope.pool, "-root")?;
     let scene = Scene { lab, root, mount: Mount::start(lab, Preset::Sqlite)?, scope };
-    let rows = JOURNALS.into_iter().map(|journal| scene.row(journal)).collect::<Result<Vec<_>>>()?;
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    for journal in JOURNALS {
+        let runs = scene.runs(journal)?;
+        rows.push(fields(journal, &runs));
+        lines.extend(table_lines(journal, &runs));
+    }
     scene.mount.end()?;
-    let table = format!("{}  pools on: {}\n", table(&rows), lab.medium());
-    Ok((rows.iter().map(Row::fields).collect(), table))
+    let header = ["the first commit of a new database", "µs", "p99 µs", "of bare fs"];
+    Ok((rows, format!("{}  pools on: {}\n", table::format(&header, &lines), lab.medium())))
 }
 
 struct Scene<'a> {
@@ -90,18 +94,11 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    fn row(&self, journal: JournalMode) -> Result<Row> {
-        let mut row = Row { journal, runs: Runs::default() };
-        for round in 0..self.scope.rounds {
-            for who in order(&measured(), round) {
-                let report = self.measure(journal, who).with_context(|| who.key())?;
-                let us = short(report.latency.p50_us);
-                let what = format!("round {}: new databases, {}, {}", round + 1, journal.pragma(), who.key());
-                self.lab.progress.done(&format!("{what}: {us} µs"));
-                row.runs.add(who, report);
-            }
-        }
-        Ok(row)
+    fn runs(&self, journal: JournalMode) -> Result<Runs<Who, Report>> {
+        let title = |who: Who| format!("new databases, {}, {}", journal.pragma(), who.key());
+        let told = |report: &Report| format!("{} µs", short(report.latency.p50_us));
+        let rounds = self.scope.rounds;
+        Runs::measure(self.lab, &measured(), rounds, title, told, |who, _| self.measure(journal, who))
     }
 
     fn measure(&self, journal: JournalMode, who: Who) -> Result<Report> {
@@ -132,51 +129,6 @@ impl Scene<'_> {
     }
 }
 
-/// The runs of one journal mode.
-struct Row {
-    journal: JournalMode,
-    runs: Runs<Who, Report>,
-}
-
-impl Row {
-    fn of_fs(&self, who: Who) -> Option<Spread> {
-        self.runs.ratio(who, Who::Fs, p50_us).ok()
-    }
-
-    fn fields(&self) -> Fields {
-        let mut row = Fields::default().with("journal", self.journal.pragma());
-        for (name, figure) in [("us", p50_us as fn(&Report) -> f64), ("p99_us", p99_us)] {
-            for who in Who::ALL {
-                row = row
-                    .with_spread_if_any(&format!("{}_{name}", who.key()), self.runs.spread(who, figure).ok());
-            }
-        }
-        Who::ALL
-            .into_iter()
-            .filter(|who| *who != Who::Fs)
-            .fold(row, |row, who| row.with_spread_if_any(&format!("{}_of_fs", who.key()), self.of_fs(who)))
-    }
-
-    fn lines(&self) -> Vec<Vec<String>> {
-        let titles = ["bare file system", "Seawall", "Seawall, by root", "Seawall's mount", "bare, no sync"];
-        let cell = |spread: Option<Spread>| spread.map_or("–".to_owned(), |s| s.told(short));
-        let line = |(who, title): (Who, &str)| {
-            vec![
-                format!("{}, {title}", self.journal.pragma()),
-                cell(self.runs.spread(who, p50_us).ok()),
-                cell(self.runs.spread(who, p99_us).ok()),
-                cell(self.of_fs(who)),
-            ]
-        };
-        Who::ALL.into_iter().zip(titles).map(line).collect()
-    }
-}
-
-fn table(rows: &[Row]) -> String {
-    let header = ["the first commit of a new database", "µs", "p99 µs", "of bare fs"];
-    table::format(&header, &rows.iter().flat_map(Row::lines).collect::<Vec<_>>())
-}
-
 fn p50_us(report: &Report) -> f64 {
     report.latency.p50_us
 }
@@ -185,15 +137,35 @@ fn p99_us(report: &Report) -> f64 {
     report.latency.p99_us
 }
 
+fn fields(journal: JournalMode, runs: &Runs<Who, Report>) -> Fields {
+    let row = Fields::default().with("journal", journal.pragma());
+    let row = runs.with_figures(row, &Who::ALL, Who::key, &[("us", p50_us), ("p99_us", p99_us)]);
+    Who::ALL.into_iter().filter(|who| *who != Who::Fs).fold(row, |row, who| {
+        row.with_spread(&format!("{}_of_fs", who.key()), runs.ratio(who, Who::Fs, p50_us))
+    })
+}
+
+fn table_lines(journal: JournalMode, runs: &Runs<Who, Report>) -> Vec<Vec<String>> {
+    let titles = ["bare file system", "Seawall", "Seawall, by root", "Seawall's mount", "bare, no sync"];
+    let line = |(who, title): (Who, &str)| {
+        vec![
+            format!("{}, {title}", journal.pragma()),
+            runs.told(who, p50_us),
+            runs.told(who, p99_us),
+            told(runs.ratio(who, Who::Fs, p50_us)),
+        ]
+    };
+    Who::ALL.into_iter().zip(titles).map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::keys;
     use super::*;
 
     #[test]
     fn the_keys_are_those_of_the_page_whoever_was_measured() {
-        let row = Row { journal: JournalMode::Wal, runs: Runs::default() };
-        row.fields().assert_keys(keys::FIRST_WRITE);
-        assert_eq!(row.lines().len(), Who::ALL.len());
+        let runs = Runs::default();
+        fields(JournalMode::Wal, &runs).assert_keys("first_write");
+        assert_eq!(table_lines(JournalMode::Wal, &runs).len(), Who::ALL.len());
     }
 }

@@ -17,12 +17,12 @@ use seawall_load::write::Report;
 
 use super::late;
 use super::measure::run_load;
+use super::runs::{Figure, Runs};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::launch;
 use crate::process;
 use crate::side::{Preset, Side};
-use crate::spread::Spread;
 use crate::table::{self, short};
 
 /// Bytes of the pool in memory unless asked for otherwise.
@@ -36,12 +36,22 @@ const FILE_BYTES: u64 = 1 << 30;
 /// How long one stands still, and goes on, in ms: in turn, so that no rhythm of a device or a timer meets it.
 const PAUSES_MS: [(u64, u64); 5] = [(150, 20), (400, 35), (90, 55), (250, 15), (60, 80)];
 
-/// How a run is disturbed, and on which side it is.
-const RUNS: [(Side, bool); 3] = [(Side::Fs, true), (Side::Seawall, true), (Side::Seawall, false)];
+/// A side, and whether its run is disturbed.
+type Way = (Side, bool);
+const WAYS: [Way; 3] = [(Side::Fs, true), (Side::Seawall, true), (Side::Seawall, false)];
+
+/// Its name in the file.
+fn name((side, disturbed): Way) -> &'static str {
+    match (side, disturbed) {
+        (Side::Seawall, false) => "seawall_calm",
+        (Side::Seawall, true) => "seawall",
+        _ => "fs",
+    }
+}
 
 /// How many runs there will be.
 pub fn steps(scope: Scope) -> usize {
-    RUNS.len() * scope.rounds
+    WAYS.len() * scope.rounds
 }
 
 /// What the files and the log take.
@@ -59,35 +69,32 @@ struct Run {
     late: f64,
 }
 
+const FIGURES: [Figure<Run>; 3] =
+    [("stall_us", |run| run.stall), ("late_us", |run| run.late), ("ops_s", |run| run.rate)];
+
 /// Measures everything. The lab's pool is one on the disk.
 pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
-    let mut runs = RUNS.map(|_| Vec::new());
-    for round in 0..scope.rounds {
-        for i in (0..RUNS.len()).map(|i| (i + round) % RUNS.len()) {
-            runs[i].push(one(lab, RUNS[i], scope, round)?);
-        }
-    }
-    let of = |i: usize, figure: fn(&Run) -> f64| {
-        Spread::of(&runs[i].iter().map(figure).collect::<Vec<_>>()).context("a side was never measured")
+    let title = |way: Way| {
+        let how = if way.1 { "neighbours are stopped" } else { "nobody is stopped" };
+        format!("frozen, {}, {how}", name(way))
     };
-    let mut row = Fields::default().with("writers", WRITERS).with("stopped", STOPPED);
-    let mut lines = Vec::new();
-    for (i, name) in ["fs", "seawall", "seawall_calm"].into_iter().enumerate() {
-        let (stall, rate, late) = (of(i, |run| run.stall)?, of(i, |run| run.rate)?, of(i, |run| run.late)?);
-        row = row
-            .with_spread(&format!("{name}_stall_us"), stall)
-            .with_spread(&format!("{name}_ops_s"), rate)
-            .with_spread(&format!("{name}_late_us"), late);
-        lines.push(vec![name.replace('_', ", "), stall.told(short), late.told(short), rate.told(short)]);
-    }
+    let told = |run: &Run| format!("{} µs at worst", short(run.stall));
+    let runs = Runs::measure(lab, &WAYS, scope.rounds, title, told, |way, _| one(lab, way, scope))?;
     let header = ["16 writers, 4 of them stopped in turn", "longest wait µs", "machine's µs", "writes /s"];
-    Ok((vec![row], format!("{}  log on: {}\n", table::format(&header, &lines), lab.medium())))
+    let lines = WAYS.map(|way| {
+        let mut line = vec![name(way).replace('_', ", ")];
+        line.extend(FIGURES.map(|(_, figure)| runs.told(way, figure)));
+        line
+    });
+    Ok((vec![fields(&runs)], format!("{}  log on: {}\n", table::format(&header, &lines), lab.medium())))
 }
 
-fn one(lab: &Lab, (side, disturbed): (Side, bool), scope: Scope, round: usize) -> Result<Run> {
-    let how = if disturbed { "neighbours are stopped" } else { "nobody is stopped" };
-    let what = format!("round {}: frozen, {}, {how}", round + 1, super::measure::key(side));
-    lab.progress.doing(&what);
+fn fields(runs: &Runs<Way, Run>) -> Fields {
+    let row = Fields::default().with("writers", WRITERS).with("stopped", STOPPED);
+    runs.with_figures(row, &WAYS, name, &FIGURES)
+}
+
+fn one(lab: &Lab, (side, disturbed): Way, scope: Scope) -> Result<Run> {
     let dir = lab.data(side, "frozen");
     lab.fresh_dir(&dir)?;
     let seconds = if scope.quick { 3 } else { 20 };
@@ -102,12 +109,11 @@ fn one(lab: &Lab, (side, disturbed): (Side, bool), scope: Scope, round: usize) -
     lab.settle()?;
     let command = launch::command(lab, side, Preset::Sqlite, &dir, Path::new("/bin/sh"), ["-c", &script])?;
     let (done, late) = late::beside(|| beside_stops(&dir, disturbed, command));
-    done.with_context(|| what.clone())?;
+    done?;
     let reports: Vec<Report> = (STOPPED..WRITERS).map(|i| report(&dir, i)).collect::<Result<_>>()?;
     let stall = reports.iter().map(|report| report.latency.max_us).fold(0.0, f64::max);
     let rate = reports.iter().map(|report| report.ops_per_s).sum();
     fs::remove_dir_all(&dir)?;
-    lab.progress.done(&format!("{what}: {} µs at worst", short(stall)));
     Ok(Run { stall, rate, late })
 }
 
@@ -161,4 +167,14 @@ fn pids_of(dir: &Path, writer: usize) -> Vec<u32> {
         line.contains(&name) && line.contains(&*dir)
     };
     seawall_media::process::all().filter(is_it).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_of_the_page() {
+        fields(&Runs::default()).assert_keys("frozen");
+    }
 }

@@ -3,21 +3,19 @@
 //! The same program with the same options runs on every side. It reads everything back and compares it with
 //! what it knows it wrote; damage is an error, never a figure.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use seawall_load::latency::Summary;
 use seawall_load::write::{Pattern, Report};
 
 use super::Fields;
+use super::runs::{Figure, Runs};
 use crate::lab::Lab;
 use crate::launch;
 use crate::process::run as run_process;
 use crate::side::{Preset, Side};
-use crate::spread::Spread;
 use crate::table::short;
 
 /// One row's shape.
@@ -157,49 +155,49 @@ pub struct Measured {
 }
 
 /// Runs by side, one a round.
-#[derive(Default)]
-pub struct Samples(BTreeMap<Side, Vec<Measured>>);
+pub type Samples = Runs<Side, Measured>;
 
-impl Samples {
-    /// Adds one round's run.
-    pub fn add(&mut self, side: Side, measured: Measured) {
-        self.0.entry(side).or_default().push(measured);
-    }
-
-    /// A figure's spread over the rounds of a side.
-    pub fn spread(&self, side: Side, figure: impl Fn(&Report) -> f64) -> Result<Spread> {
-        self.over(side, |measured| figure(&measured.report))
-    }
-
-    /// A latency figure's spread.
-    pub fn latency(&self, side: Side, figure: impl Fn(&Summary) -> f64) -> Result<Spread> {
-        self.spread(side, |report| figure(&report.latency))
-    }
-
-    /// How much went through the log.
-    pub fn logged(&self) -> Result<Spread> {
-        self.over(Side::Seawall, |measured| measured.logged)
-    }
-
-    fn over(&self, side: Side, figure: impl Fn(&Measured) -> f64) -> Result<Spread> {
-        let values: Vec<f64> = self.0.get(&side).into_iter().flatten().map(figure).collect();
-        Spread::of(&values).context("a side was never measured")
-    }
+/// The median of a run.
+pub fn p50_us(measured: &Measured) -> f64 {
+    measured.report.latency.p50_us
 }
 
-/// Adds what went through the log, and the rest of each side's distribution.
-pub fn with_tails(row: Fields, samples: &Samples) -> Result<Fields> {
-    let mut row = row.with_spread("seawall_logged", samples.logged()?);
-    for side in SIDES {
-        let key = key(side);
-        row = row
-            .with_spread(&format!("{key}_mean_us"), samples.latency(side, |l| l.mean_us)?)
-            .with_spread(&format!("{key}_p99_us"), samples.latency(side, |l| l.p99_us)?)
-            .with_spread(&format!("{key}_p999_us"), samples.latency(side, |l| l.p999_us)?)
-            .with_spread(&format!("{key}_longest_us"), samples.latency(side, |l| l.max_us)?)
-            .with_spread(&format!("{key}_ops_s"), samples.spread(side, |r| r.ops_per_s)?);
-    }
-    Ok(row)
+/// Its mean.
+pub fn mean_us(measured: &Measured) -> f64 {
+    measured.report.latency.mean_us
+}
+
+/// Operations a second.
+pub fn ops_s(measured: &Measured) -> f64 {
+    measured.report.ops_per_s
+}
+
+/// What every row has of each side.
+const FIGURES: [Figure<Measured>; 6] = [
+    ("us", p50_us),
+    ("mean_us", mean_us),
+    ("p99_us", |m| m.report.latency.p99_us),
+    ("p999_us", |m| m.report.latency.p999_us),
+    ("longest_us", |m| m.report.latency.max_us),
+    ("ops_s", ops_s),
+];
+
+/// Adds a shape.
+pub fn with_shape(row: Fields, shape: &Shape) -> Fields {
+    row.with("bs", shape.bs)
+        .with("pattern", word(shape.pattern))
+        .with("threads", shape.threads)
+        .with("processes", shape.processes)
+}
+
+/// Adds each side's distribution, what went through the log, and ratios of a latency's medians.
+pub fn with_distributions(row: Fields, samples: &Samples, latency: fn(&Measured) -> f64) -> Fields {
+    let median = |side| samples.median(side, latency);
+    samples
+        .with_figures(row, &SIDES, key, &FIGURES)
+        .with_spread("seawall_logged", samples.spread(Side::Seawall, |measured| measured.logged))
+        .with_ratio("speedup", median(Side::Fs), median(Side::Seawall))
+        .with_ratio("over_floor", median(Side::Seawall), median(Side::Unsafe))
 }
 
 /// A shape for people.
@@ -218,6 +216,8 @@ pub fn describe(shape: &Shape) -> String {
 
 #[cfg(test)]
 pub mod tests {
+    use seawall_load::latency::Summary;
+
     use super::*;
 
     /// One round of nothing on every side.

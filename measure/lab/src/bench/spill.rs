@@ -1,7 +1,7 @@
 //! `spill`: a burst of commits larger than the pool, onto a disk that is slow: with a spill area behind the pool, and
 //! without.
 //!
-//! The data's disk takes its time over each flush ([`super::slow_disk`]); the area lies on the disk under test. The
+//! The data's disk takes its time over each flush ([`crate::slow_disk`]); the area lies on the disk under test. The
 //! longest stall is what counts: without an area the log is full at some time, and commits go at the disk's pace.
 
 use std::collections::BTreeMap;
@@ -12,12 +12,11 @@ use seawall_load::write::{Pattern, Report};
 use serde::Deserialize;
 
 use super::placed::Placed;
-use super::slow_disk::SlowDisk;
+use super::runs::{Figure, Runs};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::pool::Pool;
-use crate::side::order;
-use crate::spread::Spread;
+use crate::slow_disk::SlowDisk;
 use crate::table::{self, short};
 
 /// Bytes of the pools in memory: a small module.
@@ -76,17 +75,10 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         return Ok((Vec::new(), "spill: not measured, the slow disk needs root\n".into()));
     }
     let scene = Scene::set_up(lab, scope)?;
-    let mut runs = Runs::default();
-    for round in 0..scope.rounds {
-        for who in order(&ALL, round) {
-            let measured = scene.measure(who).with_context(|| who.key())?;
-            let what = format!("round {}: a burst of commits, {}", round + 1, who.key());
-            lab.progress.done(&format!("{what}: {} commits/s", short(measured.report.ops_per_s)));
-            runs.add(who, measured);
-        }
-    }
-    let fields = runs.fields(scope)?;
-    Ok((vec![fields], runs.table(lab.medium())?))
+    let title = |who: Who| format!("a burst of commits, {}", who.key());
+    let told = |burst: &Measured| format!("{} commits/s", short(burst.report.ops_per_s));
+    let runs = Runs::measure(lab, &ALL, scope.rounds, title, told, |who, _| scene.measure(who))?;
+    Ok((vec![fields(&runs, scope)], table(&runs, lab.medium())))
 }
 
 /// A slow disk and two pools.
@@ -155,68 +147,42 @@ struct Measured {
     spilled: u64,
 }
 
-type Runs = super::runs::Runs<Who, Measured>;
-
-impl Runs {
-    /// The rates with the area against those of `who`.
-    fn of(&self, who: Who) -> Result<Spread> {
-        self.ratio(Who::Spill, who, rate)
-    }
-
-    fn spilled_mb(&self) -> Result<Spread> {
-        self.spread(Who::Spill, |measured| measured.spilled as f64 / 1e6)
-    }
-
-    fn fields(&self, scope: Scope) -> Result<Fields> {
-        let mut row = Fields::default()
-            .with("bs", BLOCK_BYTES)
-            .with("pool_mb", scope.pool >> 20)
-            .with("burst_mb", (scope.pool * BURST) >> 20)
-            .with("flush_ms", FLUSH.as_millis() as u64);
-        for who in ALL {
-            let key = who.key();
-            row = row
-                .with_spread(&format!("{key}_ops_s"), self.spread(who, rate)?)
-                .with_spread(&format!("{key}_p999_us"), self.spread(who, p999_us)?)
-                .with_spread(&format!("{key}_longest_us"), self.spread(who, longest_us)?);
-        }
-        Ok(row
-            .with_spread("of_seawall", self.of(Who::Alone)?)
-            .with_spread("of_unsafe", self.of(Who::Unsafe)?)
-            .with_spread("spilled_mb", self.spilled_mb()?))
-    }
-
-    fn table(&self, medium: &str) -> Result<String> {
-        let header = ["a burst onto a slow disk", "commits/s", "p99.9 µs", "longest ms"];
-        let mut rows = Vec::new();
-        for (who, what) in ALL.into_iter().zip([
-            "bare file system",
-            "Seawall",
-            "Seawall with a spill area",
-            "bare file system, no sync",
-        ]) {
-            rows.push(vec![
-                what.to_owned(),
-                self.spread(who, rate)?.told(short),
-                self.spread(who, p999_us)?.told(short),
-                self.spread(who, longest_us)?.told(|us| short(us / 1e3)),
-            ]);
-        }
-        let spilled = self.spilled_mb()?.told(short);
-        Ok(format!("{}  pools on: {medium}; {spilled} MB went to the area\n", table::format(&header, &rows)))
-    }
+fn rate(burst: &Measured) -> f64 {
+    burst.report.ops_per_s
 }
 
-fn rate(measured: &Measured) -> f64 {
-    measured.report.ops_per_s
+fn spilled_mb(burst: &Measured) -> f64 {
+    burst.spilled as f64 / 1e6
 }
 
-fn p999_us(measured: &Measured) -> f64 {
-    measured.report.latency.p999_us
+const FIGURES: [Figure<Measured>; 3] = [
+    ("ops_s", rate),
+    ("p999_us", |burst| burst.report.latency.p999_us),
+    ("longest_us", |burst| burst.report.latency.max_us),
+];
+
+fn fields(runs: &Runs<Who, Measured>, scope: Scope) -> Fields {
+    let row = Fields::default()
+        .with("bs", BLOCK_BYTES)
+        .with("pool_mb", scope.pool >> 20)
+        .with("burst_mb", (scope.pool * BURST) >> 20)
+        .with("flush_ms", FLUSH.as_millis() as u64);
+    let row = runs.with_figures(row, &ALL, Who::key, &FIGURES);
+    let ratios = [("of_seawall", Who::Spill, Who::Alone), ("of_unsafe", Who::Spill, Who::Unsafe)];
+    runs.with_ratios(row, rate, &ratios).with_spread("spilled_mb", runs.spread(Who::Spill, spilled_mb))
 }
 
-fn longest_us(measured: &Measured) -> f64 {
-    measured.report.latency.max_us
+fn table(runs: &Runs<Who, Measured>, medium: &str) -> String {
+    let header = ["a burst onto a slow disk", "commits/s", "p99.9 µs", "longest µs"];
+    let titles = ["bare file system", "Seawall", "Seawall with a spill area", "bare file system, no sync"];
+    let line = |(who, title): (Who, &str)| {
+        let mut line = vec![title.to_owned()];
+        line.extend(FIGURES.map(|(_, figure)| runs.told(who, figure)));
+        line
+    };
+    let lines: Vec<_> = ALL.into_iter().zip(titles).map(line).collect();
+    let spilled = runs.told(Who::Spill, spilled_mb);
+    format!("{}  pools on: {medium}; {spilled} MB went to the area\n", table::format(&header, &lines))
 }
 
 #[cfg(test)]
@@ -225,14 +191,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_those_of_the_page() -> Result<()> {
+    fn the_keys_are_those_of_the_page() {
         let mut runs = Runs::default();
         for who in ALL {
             runs.add(who, Measured { report: nothing().report, spilled: 7_000_000 });
         }
-        let fields = runs.fields(Scope { quick: false, rounds: 1, pool: POOL })?;
-        fields.assert_keys(super::super::keys::SPILL);
-        assert!(runs.table("RAM")?.contains("MB went to the area"));
-        Ok(())
+        fields(&runs, Scope { quick: false, rounds: 1, pool: POOL }).assert_keys("spill");
+        assert!(table(&runs, "RAM").contains("MB went to the area"));
     }
 }

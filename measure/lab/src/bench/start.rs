@@ -16,7 +16,7 @@ use crate::lab::Lab;
 use crate::launch::under;
 use crate::pool::Pool;
 use crate::process::run as run_process;
-use crate::side::{Side, order};
+use crate::side::Side;
 use crate::spread::Spread;
 use crate::table::{self, short};
 
@@ -63,26 +63,21 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let disk = Pool::on_block(&lab.tools, &lab.identity, scope.pool, place.join("block.log"))?;
     let dir = lab.data(Side::Seawall, "start");
     lab.fresh_dir(&dir)?;
-    let mut runs = Runs::default();
-    for round in 0..scope.rounds {
-        for who in order(&Who::ALL, round) {
-            lab.settle()?;
-            let times = (0..STARTS).map(|_| measure(command(lab, &disk, who, &dir)));
-            let mut times = times.collect::<Result<Vec<_>>>().with_context(|| who.key())?;
-            times.sort_by(f64::total_cmp);
-            let ms = times[STARTS / 2];
-            lab.progress.done(&format!("round {}: a start, {}: {} ms", round + 1, who.key(), short(ms)));
-            runs.add(who, ms);
-        }
-    }
-    let row = row(&runs, scope)?;
+    let title = |who: Who| format!("a start, {}", who.key());
+    let told = |ms: &f64| format!("{} ms", short(*ms));
+    let runs = Runs::measure(lab, &Who::ALL, scope.rounds, title, told, |who, _| {
+        lab.settle()?;
+        let times = (0..STARTS).map(|_| measure(command(lab, &disk, who, &dir)));
+        let times = times.collect::<Result<Vec<_>>>()?;
+        Ok(Spread::of(&times).context("no starts")?.median)
+    })?;
     let header = ["a start", "ms", "beyond the bare one, ms"];
-    let line = |who: Who| {
-        let (ms, beyond) = (runs.spread(who, |ms| *ms)?, beyond(&runs, who)?);
-        Ok(vec![who.key().to_owned(), ms.told(short), beyond.told(short)])
-    };
-    let lines = Who::ALL.into_iter().map(line).collect::<Result<Vec<_>>>()?;
-    Ok((vec![row], format!("{}  log on a disk: {}\n", table::format(&header, &lines), disk.medium())))
+    // Beyond the bare start of the same rounds, at the median.
+    let bare = runs.median(Who::Bare, |ms| *ms);
+    let line =
+        |who: Who| vec![who.key().to_owned(), runs.told(who, |ms| *ms), runs.told(who, |ms| ms - bare)];
+    let table = table::format(&header, &Who::ALL.map(line));
+    Ok((vec![row(&runs, scope)], format!("{table}  log on a disk: {}\n", disk.medium())))
 }
 
 fn command(lab: &Lab, disk: &Pool, who: Who, dir: &Path) -> Command {
@@ -104,34 +99,25 @@ fn measure(command: Command) -> Result<f64> {
     Ok((then as f64 - begin.as_nanos() as f64) / 1e6)
 }
 
-/// What a side takes beyond the bare start of the same rounds, at the median.
-fn beyond(runs: &Runs<Who, f64>, who: Who) -> Result<Spread> {
-    let bare = runs.spread(Who::Bare, |ms| *ms)?;
-    runs.spread(who, |ms| ms - bare.median)
-}
-
-fn row(runs: &Runs<Who, f64>, scope: Scope) -> Result<Fields> {
-    let mut row = Fields::default().with("pool_mb", scope.pool >> 20);
-    for who in Who::ALL {
-        row = row.with_spread(&format!("{}_ms", who.key()), runs.spread(who, |ms| *ms)?);
-    }
-    let ratio = |over, under| runs.ratio(over, under, |ms| *ms);
-    Ok(row
-        .with_spread("seawall_of_bare", ratio(Who::Memory, Who::Bare)?)
-        .with_spread("disk_of_bare", ratio(Who::Disk, Who::Bare)?)
-        .with_spread("disk_of_seawall", ratio(Who::Disk, Who::Memory)?))
+fn row(runs: &Runs<Who, f64>, scope: Scope) -> Fields {
+    let row = Fields::default().with("pool_mb", scope.pool >> 20);
+    let row = runs.with_figures(row, &Who::ALL, Who::key, &[("ms", |ms| *ms)]);
+    let ratios = [
+        ("seawall_of_bare", Who::Memory, Who::Bare),
+        ("disk_of_bare", Who::Disk, Who::Bare),
+        ("disk_of_seawall", Who::Disk, Who::Memory),
+    ];
+    runs.with_ratios(row, |ms| *ms, &ratios)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys;
     use super::*;
 
     #[test]
     fn the_keys_are_those_of_the_page() {
         let mut runs = Runs::default();
         Who::ALL.into_iter().for_each(|who| runs.add(who, 1.5));
-        let scope = Scope { quick: true, rounds: 1, pool: POOL };
-        row(&runs, scope).expect("a row").assert_keys(keys::START);
+        row(&runs, Scope { quick: true, rounds: 1, pool: POOL }).assert_keys("start");
     }
 }

@@ -6,21 +6,20 @@
 //!
 //! Beside each load a thread sleeps ([`super::late`]): what a stall is compared with.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use seawall_load::write::Pattern;
 
 use super::disk::Disk;
 use super::late;
 use super::measure::{
-    Measured, SIDES, Samples, Shape, describe, key, measure_around, run_load, with_tails, word,
+    Measured, SIDES, Samples, Shape, describe, key, mean_us, measure_around, run_load, with_distributions,
+    with_shape,
 };
+use super::runs::Runs;
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::side::{Side, order};
-use crate::spread::Spread;
-use crate::table::{self, short};
+use crate::table;
 
 const RATE_OPS_MAX: f64 = 20_000.0;
 const SECONDS_MAX: f64 = 60.0;
@@ -41,18 +40,7 @@ struct Run {
 struct Rounds {
     loads: Samples,
     /// How late the thread beside each load woke at worst, microseconds.
-    late_us: BTreeMap<Side, Vec<f64>>,
-}
-
-impl Rounds {
-    fn add(&mut self, side: Side, load: Measured, late_us: f64) {
-        self.loads.add(side, load);
-        self.late_us.entry(side).or_default().push(late_us);
-    }
-
-    fn late_us(&self, side: Side) -> Result<Spread> {
-        self.late_us.get(&side).and_then(|late_us| Spread::of(late_us)).context("a side was never measured")
-    }
+    late_us: Runs<Side, f64>,
 }
 
 fn runs(scope: Scope) -> Vec<Run> {
@@ -112,13 +100,14 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         for (run, rounds) in runs.iter().zip(&mut rounds) {
             for side in order(&Side::WRITES, round) {
                 let (load, late_us) = run.measure(lab, side, amounts, round)?;
-                rounds.add(side, load, late_us);
+                rounds.loads.add(side, load);
+                rounds.late_us.add(side, late_us);
             }
         }
     }
     let row = |(run, rounds): (&Run, &Rounds)| figures(run.fields(lab.pool.size(), amounts), rounds);
-    let rows: Result<Vec<Fields>> = runs.iter().zip(&rounds).map(row).collect();
-    Ok((rows?, table(&runs, &rounds, lab.medium())?))
+    let rows = runs.iter().zip(&rounds).map(row).collect();
+    Ok((rows, table(&runs, &rounds, lab.medium())))
 }
 
 impl Run {
@@ -151,11 +140,7 @@ impl Run {
     }
 
     fn fields(&self, pool: u64, amounts: Amounts) -> Fields {
-        Fields::default()
-            .with("bs", self.shape.bs)
-            .with("pattern", word(self.shape.pattern))
-            .with("threads", self.shape.threads)
-            .with("processes", self.shape.processes)
+        with_shape(Fields::default(), &self.shape)
             .with("pace", if self.steady { "steady" } else { "flat-out" })
             .with("rate_ops_s", self.rate.unwrap_or(0.0))
             .with("pool_mb", pool >> 20)
@@ -164,62 +149,44 @@ impl Run {
 }
 
 /// Ratios are of the mean: with a log that fills, a median would hide what matters.
-fn figures(mut row: Fields, rounds: &Rounds) -> Result<Fields> {
-    let samples = &rounds.loads;
-    let mean = |side| samples.latency(side, |l| l.mean_us);
-    for side in SIDES {
-        row = row.with_spread(&format!("{}_us", key(side)), samples.latency(side, |l| l.p50_us)?);
-    }
-    let seawall = mean(Side::Seawall)?.median;
-    row = row.with_ratio("speedup", mean(Side::Fs)?.median, seawall).with_ratio(
-        "over_floor",
-        seawall,
-        mean(Side::Unsafe)?.median,
-    );
-    for side in SIDES {
-        row = row.with_spread(&format!("{}_late_us", key(side)), rounds.late_us(side)?);
-    }
-    with_tails(row, samples)
+fn figures(row: Fields, rounds: &Rounds) -> Fields {
+    let row = with_distributions(row, &rounds.loads, mean_us);
+    rounds.late_us.with_figures(row, &SIDES, key, &[("late_us", |us| *us)])
 }
 
-fn table(runs: &[Run], rounds: &[Rounds], medium: &str) -> Result<String> {
+fn table(runs: &[Run], rounds: &[Rounds], medium: &str) -> String {
     let header = ["sustained", "side", "mean µs", "p99.9 µs", "longest ms", "a sleeper late ms", "MB/s"];
     let mut rows = Vec::new();
     for (run, rounds) in runs.iter().zip(rounds) {
-        let samples = &rounds.loads;
         let pace = if run.steady { "steady" } else { "flat out" };
         for side in SIDES {
+            let told = |figure: fn(&Measured) -> f64| rounds.loads.told(side, figure);
             rows.push(vec![
                 format!("{}, {pace}", describe(&run.shape)),
                 key(side).to_owned(),
-                samples.latency(side, |l| l.mean_us)?.told(short),
-                samples.latency(side, |l| l.p999_us)?.told(short),
-                samples.latency(side, |l| l.max_us / 1e3)?.told(short),
-                rounds.late_us(side)?.told(|us| short(us / 1e3)),
-                samples.spread(side, |r| r.bytes as f64 / r.seconds / 1e6)?.told(short),
+                told(mean_us),
+                told(|m| m.report.latency.p999_us),
+                told(|m| m.report.latency.max_us / 1e3),
+                rounds.late_us.told(side, |us| us / 1e3),
+                told(|m| m.report.bytes as f64 / m.report.seconds / 1e6),
             ]);
         }
     }
-    Ok(format!("{}  seawall on: {medium}\n", table::format(&header, &rows)))
+    format!("{}  seawall on: {medium}\n", table::format(&header, &rows))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::tests::nothing;
+    use super::super::measure::tests::samples;
     use super::*;
 
-    fn rounds() -> Rounds {
-        let mut rounds = Rounds::default();
-        SIDES.into_iter().for_each(|side| rounds.add(side, nothing(), 0.0));
-        rounds
-    }
-
     #[test]
-    fn the_keys_are_those_of_the_page() -> Result<()> {
+    fn the_keys_are_those_of_the_page() {
         let amounts = Amounts::of(1 << 28, false);
+        let mut rounds = Rounds { loads: samples(), late_us: Runs::default() };
+        SIDES.into_iter().for_each(|side| rounds.late_us.add(side, 0.0));
         for run in runs(Scope { quick: false, rounds: 1, pool: 0 }) {
-            figures(run.fields(1 << 28, amounts), &rounds())?.assert_keys(super::super::keys::SUSTAINED);
+            figures(run.fields(1 << 28, amounts), &rounds).assert_keys("sustained");
         }
-        Ok(())
     }
 }

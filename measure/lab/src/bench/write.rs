@@ -7,7 +7,7 @@
 use anyhow::Result;
 use seawall_load::write::Pattern;
 
-use super::measure::{SIDES, Samples, Shape, describe, key, measure, with_tails, word};
+use super::measure::{SIDES, Samples, Shape, describe, measure, p50_us, with_distributions, with_shape};
 use super::{Fields, Scope, SectionResult};
 use crate::lab::Lab;
 use crate::side::{Side, order};
@@ -73,56 +73,27 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
             }
         }
     }
-    let rows: Result<Vec<Fields>> =
-        shapes.iter().zip(&samples).map(|(shape, samples)| row(*shape, samples)).collect();
-    let table = table(&shapes, &samples, lab.medium())?;
-    Ok((rows?, table))
+    let measured = || shapes.iter().zip(&samples);
+    let rows = measured().map(|(shape, samples)| row(shape, samples)).collect();
+    let lines: Vec<_> = measured().map(|(shape, samples)| line(shape, samples)).collect();
+    let table = table::format(&HEADER, &lines);
+    Ok((rows, format!("{table}  seawall on: {}\n", lab.medium())))
 }
 
-fn row(shape: Shape, samples: &Samples) -> Result<Fields> {
-    let mut row = Fields::default()
-        .with("bs", shape.bs)
-        .with("pattern", word(shape.pattern))
-        .with("threads", shape.threads)
-        .with("processes", shape.processes);
-    let p50 = |side| samples.latency(side, |l| l.p50_us);
-    for side in SIDES {
-        row = row.with_spread(&format!("{}_us", key(side)), p50(side)?);
-    }
-    let seawall = p50(Side::Seawall)?.median;
-    row = row.with_ratio("speedup", p50(Side::Fs)?.median, seawall).with_ratio(
-        "over_floor",
-        seawall,
-        p50(Side::Unsafe)?.median,
-    );
-    with_tails(row, samples)
+fn row(shape: &Shape, samples: &Samples) -> Fields {
+    with_distributions(with_shape(Fields::default(), shape), samples, p50_us)
 }
 
-fn table(shapes: &[Shape], samples: &[Samples], medium: &str) -> Result<String> {
-    let header = [
-        "write + fdatasync, p50 µs",
-        "seawall",
-        "fs sync",
-        "fs no sync",
-        "eatmydata",
-        "speedup",
-        "over floor",
-    ];
-    let mut rows = Vec::new();
-    for (shape, samples) in shapes.iter().zip(samples) {
-        let p50 = |side| samples.latency(side, |l| l.p50_us);
-        let (seawall, fs, floor) = (p50(Side::Seawall)?, p50(Side::Fs)?, p50(Side::Unsafe)?);
-        rows.push(vec![
-            describe(shape),
-            seawall.told(short),
-            fs.told(short),
-            floor.told(short),
-            p50(Side::Eatmydata)?.told(short),
-            format!("{}×", short(fs.median / seawall.median)),
-            short(seawall.median / floor.median),
-        ]);
-    }
-    Ok(format!("{}  seawall on: {medium}\n", table::format(&header, &rows)))
+const HEADER: [&str; 7] =
+    ["write + fdatasync, p50 µs", "seawall", "fs sync", "fs no sync", "eatmydata", "speedup", "over floor"];
+
+fn line(shape: &Shape, samples: &Samples) -> Vec<String> {
+    let [seawall, fs, floor] =
+        [Side::Seawall, Side::Fs, Side::Unsafe].map(|side| samples.median(side, p50_us));
+    let mut line = vec![describe(shape)];
+    line.extend(SIDES.map(|side| samples.told(side, p50_us)));
+    line.extend([format!("{}×", short(fs / seawall)), short(seawall / floor)]);
+    line
 }
 
 #[cfg(test)]
@@ -131,10 +102,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keys_are_those_of_the_page() -> Result<()> {
+    fn the_keys_are_those_of_the_page() {
         for shape in shapes(Scope { quick: true, rounds: 1, pool: 0 }) {
-            row(shape, &samples())?.assert_keys(super::super::keys::WRITE);
+            row(&shape, &samples()).assert_keys("write_fdatasync");
         }
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::{Case, parse};
 
 /// Name and text of each; `--all` runs them in this order, but for those that say `by_name`.
-pub const CASES: [(&str, &str); 16] = [
+pub const CASES: [(&str, &str); 29] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
     ("tprocc", include_str!("../../cases/tprocc.toml")),
@@ -23,6 +23,19 @@ pub const CASES: [(&str, &str); 16] = [
     ("mariadb", include_str!("../../cases/mariadb.toml")),
     ("redis", include_str!("../../cases/redis.toml")),
     ("rocksdb", include_str!("../../cases/rocksdb.toml")),
+    ("rocksdb-programs", include_str!("../../cases/rocksdb-programs.toml")),
+    ("sqlite", include_str!("../../cases/sqlite.toml")),
+    ("sqlite-programs", include_str!("../../cases/sqlite-programs.toml")),
+    ("lmdb", include_str!("../../cases/lmdb.toml")),
+    ("names-ext4", include_str!("../../cases/names-ext4.toml")),
+    ("names-xfs", include_str!("../../cases/names-xfs.toml")),
+    ("definitions-postgres", include_str!("../../cases/definitions-postgres.toml")),
+    ("definitions-mariadb", include_str!("../../cases/definitions-mariadb.toml")),
+    ("etcd", include_str!("../../cases/etcd.toml")),
+    ("mount", include_str!("../../cases/mount.toml")),
+    ("atomic", include_str!("../../cases/atomic.toml")),
+    ("atomic-mariadb", include_str!("../../cases/atomic-mariadb.toml")),
+    ("slow-disk", include_str!("../../cases/slow-disk.toml")),
     ("replicated", include_str!("../../cases/replicated.toml")),
     ("replicated-redis", include_str!("../../cases/replicated-redis.toml")),
 ];
@@ -110,7 +123,7 @@ pub fn list() -> Result<()> {
 ///
 /// # Errors
 /// If there is a mistake in a case.
-pub fn table() -> Result<String> {
+pub(super) fn table() -> Result<String> {
     let mut out = String::from("\n| case | question | configurations | load |\n|---|---|---|---|\n");
     for Found { case, .. } in all()? {
         let names: Vec<_> = case.configurations.iter().map(|c| format!("`{}`", c.get_ref().name)).collect();

@@ -56,6 +56,9 @@ fn numbers(case: &Case) -> Checked {
         let what = format!("memory: {:?}: a number and K, M or G, from 32M", memory.get_ref());
         return wrong(memory.span(), what);
     }
+    if let Some(flush) = case.flush_ms.as_ref().filter(|ms| !(0..=1000).contains(ms.get_ref())) {
+        return wrong(flush.span(), format!("flush_ms: {}: from 0 to 1000", flush.get_ref()));
+    }
     let told = case.configurations.iter().find(|c| c.get_ref().keep || c.get_ref().prewarm);
     if let Some(told) = told.filter(|c| case.memory.is_none() || c.get_ref().cache.is_none()) {
         let what = "keep and prewarm go with a `cache`, in a case with `memory`: there its daemon starts before the database";
@@ -117,21 +120,30 @@ fn load(case: &Case) -> Checked {
     if case.crash.is_some() && matches!(load, Load::Pgbench(p) if !p.test.updates()) {
         return wrong(0..0, "[crash]: there is nothing to recover after select-only".into());
     }
+    on_product(case, load.product())?;
+    load.check()
+}
+
+/// What not every database can have.
+fn on_product(case: &Case, product: Product) -> Checked {
     let apart = case.configurations.iter().find(|c| c.get_ref().wal != Wal::WithData);
-    if let Some(apart) = apart.filter(|_| load.product() != Product::Postgres) {
-        let what = format!(
-            "wal: where the log lies can be chosen for PostgreSQL, not for {}",
-            load.product().name()
-        );
+    if let Some(apart) = apart.filter(|_| product != Product::Postgres) {
+        let what =
+            format!("wal: where the log lies can be chosen for PostgreSQL, not for {}", product.name());
         return wrong(apart.span(), what);
     }
     let standby = case.configurations.iter().find(|c| c.get_ref().standby);
     if let Some(standby) =
-        standby.filter(|c| load.product() != Product::Postgres || c.get_ref().front != Front::None)
+        standby.filter(|c| product != Product::Postgres || c.get_ref().front != Front::None)
     {
         return wrong(standby.span(), "standby: of PostgreSQL, without Seawall".into());
     }
-    load.check()
+    let preload = case.configurations.iter().find(|c| c.get_ref().front == Front::Preload);
+    if let Some(preload) = preload.filter(|_| product == Product::Etcd) {
+        let what = "front: etcd makes its system calls itself, so a preload does not see them: take front = \"mount\"";
+        return wrong(preload.span(), what.into());
+    }
+    Ok(())
 }
 
 fn one(configuration: &Spanned<Configuration>) -> Checked {
@@ -158,6 +170,9 @@ fn one(configuration: &Spanned<Configuration>) -> Checked {
     {
         let what = "medium = \"replicated\" and keepers, from 1 to 8, go together";
         return wrong(at, format!("configuration {:?}: {what}", c.name));
+    }
+    if c.eatmydata && c.front != Front::None {
+        return wrong(at, format!("configuration {:?}: eatmydata goes without Seawall", c.name));
     }
     if c.delay_us.is_some() && c.keepers.is_none() && !c.standby {
         return wrong(at, format!("configuration {:?}: delay_us is of keepers or a standby", c.name));

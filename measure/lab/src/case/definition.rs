@@ -6,8 +6,10 @@ use seawall_load::write::parse_bytes;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::load::{DbBench, Load, Pgbench, RedisBenchmark, Slob, Sysbench, Tprocc};
-use super::schema::{Configuration, Crash, Devices, Measure, Role, Slicing, Source};
+use super::load::{
+    DbBench, Definitions, Etcd, Files, Lmdb, Load, Pgbench, RedisBenchmark, Slob, Sqlite, Sysbench, Tprocc,
+};
+use super::schema::{Configuration, Crash, Devices, FileSystem, Measure, Role, Slicing, Source};
 use super::setting::Setting;
 
 /// A case, as its file says it.
@@ -56,6 +58,15 @@ pub struct Case {
     redis_benchmark: Option<RedisBenchmark>,
     #[serde(rename = "db-bench")]
     db_bench: Option<DbBench>,
+    sqlite: Option<Sqlite>,
+    lmdb: Option<Lmdb>,
+    files: Option<Files>,
+    definitions: Option<Definitions>,
+    etcd: Option<Etcd>,
+    /// Data lies on a file system of its own of this kind, on the same disk.
+    pub file_system: Option<FileSystem>,
+    /// How long the data's disk takes over each flush, milliseconds: a stand-in in memory. Logs lie on the disk under test.
+    pub flush_ms: Option<Spanned<u64>>,
     /// If devices of a known speed stand in for disks.
     pub devices: Option<Devices>,
     /// If the database is killed under load.
@@ -129,6 +140,11 @@ impl Case {
             self.sysbench.as_ref().map(Load::Sysbench),
             self.redis_benchmark.as_ref().map(Load::RedisBenchmark),
             self.db_bench.as_ref().map(Load::DbBench),
+            self.sqlite.as_ref().map(Load::Sqlite),
+            self.lmdb.as_ref().map(Load::Lmdb),
+            self.files.as_ref().map(Load::Files),
+            self.definitions.as_ref().map(Load::Definitions),
+            self.etcd.as_ref().map(Load::Etcd),
         ]
         .into_iter()
         .flatten()

@@ -8,6 +8,7 @@ pub mod builtin;
 mod check;
 mod definition;
 mod load;
+pub mod page;
 mod parse;
 mod product;
 mod schema;
@@ -16,12 +17,14 @@ mod setting;
 mod tests;
 mod wrong;
 
-pub use builtin::{find, table};
+pub use builtin::find;
 pub use definition::Case;
-pub use load::{DbBench, Load, Pgbench, RedisBenchmark, Slob, Sysbench, Tprocc};
+pub use load::{
+    DbBench, Definitions, Etcd, Files, Lmdb, Load, Pgbench, RedisBenchmark, Slob, Sqlite, Sysbench, Tprocc,
+};
 pub use parse::{CaseError, parse};
 pub use product::Product;
 pub use schema::{
-    Configuration, Crash, Devices, Front, Measure, Medium, PolicyName, Role, Slicing, Source, Wal,
+    Configuration, Crash, Devices, FileSystem, Front, Measure, Medium, PolicyName, Role, Slicing, Source, Wal,
 };
 pub use setting::Setting;

@@ -7,6 +7,11 @@ pub enum Product {
     Mariadb,
     Redis,
     Rocksdb,
+    Sqlite,
+    Lmdb,
+    Etcd,
+    /// Of any program.
+    Files,
 }
 
 impl Product {
@@ -17,6 +22,10 @@ impl Product {
             Product::Mariadb => "MariaDB",
             Product::Redis => "Redis",
             Product::Rocksdb => "RocksDB",
+            Product::Sqlite => "SQLite",
+            Product::Lmdb => "LMDB",
+            Product::Etcd => "etcd",
+            Product::Files => "Files",
         }
     }
 
@@ -27,12 +36,16 @@ impl Product {
             Product::Mariadb => "mariadb",
             Product::Redis => "redis",
             Product::Rocksdb => "rocksdb",
+            Product::Sqlite => "sqlite",
+            Product::Lmdb => "lmdb",
+            Product::Etcd => "etcd",
+            Product::Files => "any",
         }
     }
 
     /// Whether every turn begins with an empty database: what a turn wrote would make the next one's work another.
     pub fn begins_empty(self) -> bool {
-        matches!(self, Product::Redis | Product::Rocksdb)
+        !matches!(self, Product::Postgres | Product::Mariadb)
     }
 
     /// What a commit survives by these settings, if that is less than a durable one.
@@ -48,7 +61,9 @@ impl Product {
             Product::Mariadb if is("innodb-flush-log-at-trx-commit", &["0", "2"]) => Some(LATE),
             Product::Redis if is("appendfsync", &["no"]) => Some(NONE),
             Product::Redis if is("appendfsync", &["everysec"]) => Some(LATE),
-            Product::Rocksdb if is("sync", &["0"]) => Some(NONE),
+            Product::Rocksdb | Product::Lmdb | Product::Files if is("sync", &["0"]) => Some(NONE),
+            Product::Sqlite if is("synchronous", &["off"]) => Some(NONE),
+            Product::Etcd if is("unsafe-no-fsync", &["true"]) => Some(NONE),
             _ => None,
         }
     }
@@ -70,5 +85,7 @@ mod tests {
         assert_eq!(said(Product::Mariadb, "innodb-flush-log-at-trx-commit", "1"), None);
         assert_eq!(said(Product::Redis, "appendfsync", "no"), Some("none"));
         assert_eq!(said(Product::Rocksdb, "sync", "0"), Some("none"));
+        assert_eq!(said(Product::Sqlite, "synchronous", "off"), Some("none"));
+        assert_eq!(said(Product::Etcd, "unsafe-no-fsync", "true"), Some("none"));
     }
 }

@@ -80,6 +80,15 @@ pub enum Medium {
     Replicated,
 }
 
+/// A kind of file system.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    /// With a journal.
+    Ext4,
+    Xfs,
+}
+
 /// Where the database's own write-ahead log lies.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -122,6 +131,9 @@ pub struct Configuration {
     /// PostgreSQL has a synchronous standby on another host, whose disk is memory.
     #[serde(default)]
     pub standby: bool,
+    /// Its syncs do nothing (eatmydata preloaded), without Seawall.
+    #[serde(default)]
+    pub eatmydata: bool,
     /// Size of the block cache, with a unit; on the same medium as the pool.
     pub cache: Option<String>,
     /// The block cache keeps the database's data (`seawall cache keep`), as far as it keeps anything.
@@ -196,11 +208,17 @@ pub enum Measure {
     SnapshotCpu,
     /// CPU time of `seawall snap` and of its session in the server, percent of one CPU.
     CaptureCpu,
+    /// Writes to the device of a log on a disk, a commit; those of starting and ending included.
+    DeviceWrites,
+    /// What InnoDB says it has written, kB a transaction.
+    DataWritten,
+    /// What the kernel says the server's process wrote to a disk, kB a transaction.
+    DiskWritten,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Measure; 11] = [
+    pub const ALL: [Measure; 14] = [
         Measure::Throughput,
         Measure::Nopm,
         Measure::LatencyP99,
@@ -212,6 +230,9 @@ impl Measure {
         Measure::LogFull,
         Measure::SnapshotCpu,
         Measure::CaptureCpu,
+        Measure::DeviceWrites,
+        Measure::DataWritten,
+        Measure::DiskWritten,
     ];
 
     /// Its key in results.
@@ -228,6 +249,9 @@ impl Measure {
             Measure::LogFull => "log_full",
             Measure::SnapshotCpu => "snapshot_cpu",
             Measure::CaptureCpu => "capture_cpu",
+            Measure::DeviceWrites => "device_writes",
+            Measure::DataWritten => "data_written",
+            Measure::DiskWritten => "disk_written",
         }
     }
 
@@ -245,6 +269,9 @@ impl Measure {
             Measure::LogFull => "log full, waits/s",
             Measure::SnapshotCpu => "CPU of a snapshot, ms",
             Measure::CaptureCpu => "CPU of capturing, % of one CPU",
+            Measure::DeviceWrites => "writes to the log's device a commit",
+            Measure::DataWritten => "written by InnoDB, kB a transaction",
+            Measure::DiskWritten => "written to a disk by the server, kB a transaction",
         }
     }
 

@@ -103,6 +103,8 @@ fn what_does_not_fit_together_is_told() {
             "one load",
         ),
         ("[pgbench]\n", "[devices]\nwrites_per_second = 1\n[pgbench]\n", "from 50"),
+        ("seconds = 5\n", "seconds = 5\nflush_ms = 1001\n", "from 0 to 1000"),
+        ("pool = \"64M\"\n", "pool = \"64M\"\neatmydata = true\n", "eatmydata goes without"),
         ("title = \"a log\"\n", "title = \"a log\"\nrole = \"baseline\"\n", "second baseline"),
     ];
     for (right, wrong, word) in cases {
@@ -139,8 +141,13 @@ fn slices_are_of_one_configuration_that_is_captured() {
 fn an_installed_tool_is_a_load_and_its_numbers_are_checked() {
     for (load, words) in [
         ("[sysbench]\nthreads = 0\ntables = 1\nrows = 100\n", "[sysbench]: threads from 1"),
-        ("[redis-benchmark]\nclients = 1\npipeline = 0\n", "[redis-benchmark]: clients and pipeline"),
+        (
+            "[redis-benchmark]\nclients = 1\npipeline = 0\n",
+            "[redis-benchmark]: clients from 1 to 1000, pipeline from 1",
+        ),
         ("[db-bench]\nthreads = 100\n", "[db-bench]: threads"),
+        ("[sqlite]\nprograms = 0\n", "[sqlite]: programs from 1"),
+        ("[etcd]\nclients = 4\n", "etcd makes its system calls itself"),
         ("[db-bench]\nthreads = 1\n[crash]\nafter_commits = 1\nwatch_seconds = 1\n", "timed by pgbench"),
     ] {
         let said = planted("[pgbench]\ntest = \"simple-update\"\nclients = 4\nscale = 2\n", load).to_string();

@@ -1,5 +1,4 @@
-//! Databases side by side: bare file system, Seawall, unsafe bound, and for benchmarks the unsafe bound once
-//! more. Demo and bench share this.
+//! Databases side by side, as the demo has them: bare file system, Seawall, unsafe bound, and the unsafe bound once more.
 
 mod clusters;
 mod relay;
@@ -8,7 +7,7 @@ mod sqlite;
 mod turns;
 
 pub use clusters::{Clusters, postgres_space, postgres_steps};
-pub use relay::{End, Ran, Relay};
+pub use relay::{Ran, Relay};
 pub use samples::{Samples, Three, ratios};
 pub use sqlite::{create_sqlite, measure_sqlite, sqlite_steps};
-pub use turns::{Turns, Work, in_turns, rates, slices, steps};
+pub use turns::{Work, in_turns, slices};

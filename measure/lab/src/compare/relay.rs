@@ -32,32 +32,15 @@ pub struct Relay {
     turn: Duration,
     turns: usize,
     round: usize,
-    end: End,
+    /// At which a load ends, and says what it did.
+    end: c_int,
 }
-
-/// How a load ends, and says what it did.
-#[derive(Clone, Copy)]
-pub enum End {
-    /// At this signal.
-    Signal(c_int),
-    /// By itself, after [`Relay::lasts`]: for how long it is to be told to run.
-    Itself,
-}
-
-/// How much later than told a load may begin to count its time.
-const SLACK: Duration = Duration::from_secs(1);
 
 impl Relay {
     /// Each load runs for so many seconds, in turns whose order depends on the round.
-    pub fn of(seconds: f64, round: usize, end: End) -> Self {
+    pub fn of(seconds: f64, round: usize, end: c_int) -> Self {
         let turns = (seconds / TURN.as_secs_f64()).round().max(1.0) as usize;
         Relay { turn: TURN, turns, round, end }
-    }
-
-    /// For how long a load is told to run that ends by itself, if there are so many.
-    pub fn lasts(&self, sides: usize) -> Duration {
-        let turns = (self.turns * sides) as u32;
-        SLACK + self.turn.mul_f64(1.1) * turns
     }
 
     /// Runs them; `start` starts a side's load, which begins its first turn with that.
@@ -70,7 +53,6 @@ impl Relay {
         start: impl Fn(S) -> Result<Running>,
     ) -> Result<BTreeMap<S, Ran>> {
         let mut loads: BTreeMap<S, Load> = BTreeMap::new();
-        let begin = Instant::now();
         for turn in 0..self.turns {
             for side in order(sides, self.round + turn) {
                 let turn = Instant::now();
@@ -84,14 +66,7 @@ impl Relay {
                 loads.get_mut(&side).context("a side that was never started")?.stop(turn)?;
             }
         }
-        match self.end {
-            End::Signal(signal) => loads.values().for_each(|load| load.signal(signal)),
-            End::Itself => {
-                // The last one was started after one turn of each other one.
-                let over = begin + self.lasts(sides.len()) + self.turn * sides.len() as u32 + SLACK;
-                process::pause(over.saturating_duration_since(Instant::now()))?;
-            }
-        }
+        loads.values().for_each(|load| load.signal(self.end));
         loads.into_iter().map(|(side, load)| Ok((side, load.end()?))).collect()
     }
 }
@@ -149,7 +124,7 @@ mod tests {
     use super::*;
 
     fn relay(turns: usize) -> Relay {
-        Relay { turn: Duration::from_millis(20), turns, round: 0, end: End::Signal(libc::SIGALRM) }
+        Relay { turn: Duration::from_millis(20), turns, round: 0, end: libc::SIGALRM }
     }
 
     /// A load that does nothing but to say its name in the end.
@@ -180,19 +155,6 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_ends_by_itself_is_over_when_it_goes_on() -> Result<()> {
-        let relay = Relay { end: End::Itself, ..relay(2) };
-        let lasts = relay.lasts(2).as_secs_f64();
-        let script = format!("end=$(($(date +%s%N)+{:.0}))", lasts * 1e9)
-            + "; while [ $(date +%s%N) -lt $end ]; do :; done; echo ended";
-        let ran = relay.run(&["a", "b"], |_| load(&script))?;
-        assert!(
-            ran.values().all(|ran| ran.stdout.trim() == "ended" && ran.time < Duration::from_millis(500))
-        );
-        Ok(())
-    }
-
-    #[test]
     fn a_load_that_ends_early_is_an_error_and_nobody_stays() {
         let started = RefCell::new(Vec::new());
         let ran = relay(50).run(&["a", "b"], |side| {
@@ -207,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_load_runs_as_long_as_it_was_told_to() {
-        let turns = |seconds| Relay::of(seconds, 0, End::Itself).turns;
+        let turns = |seconds| Relay::of(seconds, 0, libc::SIGALRM).turns;
         assert_eq!([turns(6.0), turns(1.0), turns(0.05)], [30, 5, 1]);
     }
 }

@@ -39,7 +39,7 @@ impl Three {
 #[cfg(test)]
 impl Three {
     /// Every figure is one.
-    pub const ONE: Three = Three {
+    const ONE: Three = Three {
         fs: Spread::ONE,
         seawall: Spread::ONE,
         unsafe_bound: Spread::ONE,
@@ -48,7 +48,7 @@ impl Three {
         control: None,
     };
     /// With a control.
-    pub const CONTROLLED: Three = Three { control: Some(Spread::ONE), ..Three::ONE };
+    const CONTROLLED: Three = Three { control: Some(Spread::ONE), ..Three::ONE };
 }
 
 /// Values by side, one a round.

@@ -1,30 +1,12 @@
 //! The sides take turns, a slice at a time, in balanced [`order`].
 //!
-//! Before each slice everything is drained and synced to disk, equally on all sides.
+//! Whoever measures has everything drained and synced to disk before each slice, equally on all sides.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::{Samples, Three};
-use crate::lab::Lab;
-use crate::side::{Side, order};
-use crate::table::thousands;
-
-/// How often each side is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Turns {
-    pub rounds: usize,
-    /// Turns of each side in a round.
-    pub slices: usize,
-}
-
-impl Turns {
-    /// For databases that begin empty each time: one turn in a round.
-    pub fn whole(rounds: usize) -> Self {
-        Turns { rounds, slices: 1 }
-    }
-}
+use crate::side::order;
 
 /// What one side did in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -62,42 +44,10 @@ pub fn in_turns<S: Copy + Ord>(
     Ok(done)
 }
 
-/// Rates of every shape on every side in every round.
-pub fn rates<S>(
-    lab: &Lab,
-    database: &str,
-    shapes: &[S],
-    turns: Turns,
-    title: impl Fn(&S) -> String,
-    mut measure: impl FnMut(Side, &S) -> Result<f64>,
-) -> Result<Vec<Three>> {
-    let mut samples: Vec<Samples> = shapes.iter().map(|_| Samples::default()).collect();
-    for round in 0..turns.rounds {
-        for (shape, samples) in shapes.iter().zip(&mut samples) {
-            let what = format!("round {}: {database}, {}", round + 1, title(shape));
-            let done = in_turns(&Side::CONTROLLED, round, turns.slices, |side| {
-                lab.progress.doing(&format!("{what}, {}", side.title()));
-                lab.settle()?;
-                let rate = measure(side, shape).with_context(|| format!("{what}, {}", side.title()))?;
-                Ok(Work { rate, count: 0 })
-            })?;
-            for (side, work) in done {
-                lab.progress.done(&format!("{what}, {}: {} a second", side.title(), thousands(work.rate)));
-                samples.add(side, work.rate);
-            }
-        }
-    }
-    samples.iter().map(Samples::three).collect()
-}
-
-/// How many progress steps [`rates`] takes.
-pub fn steps(shapes: usize, rounds: usize) -> usize {
-    shapes * rounds * Side::CONTROLLED.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::side::Side;
 
     #[test]
     fn a_round_is_the_mean_of_slices_in_balanced_order() -> Result<()> {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use seawall_load::ledger::Verdict;
 
 use super::program::ProgramLoad;
-use super::waiting::{self, LIMIT};
+use super::waiting::{LIMIT, compared};
 use crate::etcd::Server;
 use crate::lab::Lab;
 use crate::process::{run, start_captured};
@@ -20,7 +20,7 @@ const SNAPSHOTS: &[&str] = &["--snapshot-count=500"];
 impl ProgramLoad {
     /// Starts a member on `data`, and four clients.
     pub fn etcd(lab: &Lab, side: Side, data: &Path, ledger: &Path) -> Result<Self> {
-        let server = Server::start_with(lab, side, data, SNAPSHOTS)?;
+        let server = Server::start(lab, side, data, SNAPSHOTS)?;
         let mut client = lab.command(&lab.tools.load);
         client.args(["ledger-etcd", "--bytes", VALUE_BYTES, "--connect", server.address(), "--ledger"]);
         client.arg(ledger).args(["--seconds", &LIMIT.as_secs().to_string()]);
@@ -32,10 +32,9 @@ impl ProgramLoad {
 
 /// Starts etcd on `data` as `side` does, compares with the ledger, stops it, and lets etcd check its store.
 pub fn check_etcd(lab: &Lab, side: Side, data: &Path, ledger: &Path) -> Result<Verdict> {
-    let server = Server::start_with(lab, side, data, SNAPSHOTS)?;
-    let mut check = lab.command(&lab.tools.load);
-    check.args(["check-etcd", "--connect", server.address(), "--ledger"]).arg(ledger);
-    let verdict = waiting::verdict(start_captured(check, "the etcd check", libc::SIGTERM)?.wait()?)?;
+    let server = Server::start(lab, side, data, SNAPSHOTS)?;
+    let connect = ["--connect", server.address()];
+    let verdict = compared(lab.command(&lab.tools.load), "check-etcd", &connect, ledger)?;
     server.stop()?;
     let mut checker = lab.command("etcdctl");
     checker.env("ETCDCTL_API", "3").args(["snapshot", "status"]).arg(data.join("member/snap/db"));

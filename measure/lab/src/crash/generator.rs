@@ -2,17 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::waiting::LIMIT;
+use super::waiting::{LIMIT, verdict};
 use crate::lab::Lab;
 use crate::mariadb::Server;
 use crate::pg::Cluster;
-use crate::process::{self, Running, run, start_captured};
+use crate::process::{Running, run, start_captured, wait_until};
 
 /// A load generator of `seawall-load`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +71,7 @@ impl Generator {
     /// Its check on a running server: a `CheckReport` of this generator's.
     pub fn check<T: DeserializeOwned>(self, lab: &Lab, server: &impl Reached, ledger: &Path) -> Result<T> {
         let check = self.command(lab, server, "check", ledger);
-        let ended = start_captured(check, &format!("{self:?} check"), libc::SIGTERM)?.wait()?;
-        let said = ended.stderr.trim();
-        ensure!(matches!(ended.status.code(), Some(0 | 1)), "the check could not run: {said}");
-        serde_json::from_slice(&ended.stdout).with_context(|| format!("the check said: {said}"))
+        verdict(check, &format!("{self:?} check"))
     }
 
     fn command(self, lab: &Lab, server: &impl Reached, what: &str, ledger: &Path) -> Command {
@@ -98,12 +94,8 @@ impl GeneratorLoad {
         let lines = || -> Result<usize> {
             Ok(std::fs::read(&self.ledger)?.iter().filter(|byte| **byte == b'\n').count())
         };
-        let (wanted, end) = (lines()? + more, Instant::now() + LIMIT);
-        while lines()? < wanted {
-            ensure!(Instant::now() < end, "no {more} acknowledged operations within {} s", LIMIT.as_secs());
-            process::pause(Duration::from_millis(20))?;
-        }
-        Ok(())
+        let wanted = lines()? + more;
+        wait_until(&format!("{more} acknowledged operations"), LIMIT, || Ok(lines()? >= wanted))
     }
 
     /// Waits for its end: it lost its connections, says so, and still tells what it had done.

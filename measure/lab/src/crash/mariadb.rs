@@ -6,38 +6,32 @@ use anyhow::{Result, ensure};
 use seawall_load::ledger::{self, Entry, Verdict};
 use seawall_load::mariadb::{DATABASE, Report, TABLES};
 
-use super::waiting::{LIMIT, verdict, wait_for_commits};
+use super::waiting::{Commits, compared};
 use crate::lab::Lab;
 use crate::mariadb::Server;
-use crate::process::{Running, run, start_captured};
+use crate::process::{run, start_captured};
 
 const CLIENTS: &str = "8";
 
 /// The ledger load, at work until the server is gone.
-pub struct MariadbLoad {
-    commits: Running,
-    ledger: PathBuf,
-}
+pub struct MariadbLoad(Commits);
 
 impl MariadbLoad {
     /// Starts it; it goes on where an earlier load on the same database ended.
     pub fn start(lab: &Lab, server: &Server<'_>, ledger: &Path) -> Result<Self> {
         let mut commits = lab.command(&lab.tools.load);
-        commits.args(["ledger-mariadb", "--clients", CLIENTS, "--seconds", &LIMIT.as_secs().to_string()]);
-        commits.arg("--socket").arg(server.socket()).arg("--ledger").arg(ledger);
-        let commits = start_captured(commits, "the ledger load", libc::SIGTERM)?;
-        Ok(MariadbLoad { commits, ledger: ledger.to_owned() })
+        commits.args(["ledger-mariadb", "--clients", CLIENTS, "--socket"]).arg(server.socket());
+        Ok(MariadbLoad(Commits::start(commits, ledger)?))
     }
 
     /// Waits until this many more commits were acknowledged.
     pub fn wait_for_commits(&self, more: usize) -> Result<()> {
-        wait_for_commits(&self.ledger, more)
+        self.0.wait_for(more)
     }
 
     /// Waits for its end: it lost its connections.
     pub fn end(self) -> Result<()> {
-        let said = self.commits.wait_for(LIMIT)?.success("the ledger load")?;
-        let report: Report = serde_json::from_slice(&said)?;
+        let report: Report = self.0.end()?;
         ensure!(report.acknowledged > 0, "nothing was committed before the kill");
         ensure!(report.disconnects > 0, "the ledger load ended before the kill");
         Ok(())
@@ -46,9 +40,8 @@ impl MariadbLoad {
 
 /// Compares ledger and database on a running server.
 pub fn check_mariadb(lab: &Lab, server: &Server<'_>, ledger: &Path) -> Result<Verdict> {
-    let mut check = lab.command(&lab.tools.load);
-    check.arg("check-mariadb").arg("--socket").arg(server.socket()).arg("--ledger").arg(ledger);
-    verdict(start_captured(check, "the MariaDB check", libc::SIGTERM)?.wait()?)
+    let socket = server.socket().display().to_string();
+    compared(lab.command(&lab.tools.load), "check-mariadb", &["--socket", &socket], ledger)
 }
 
 /// What a stopped server's files must pass: the checksum of every page, and the binary logs, readable to their

@@ -6,7 +6,7 @@ use anyhow::Result;
 use seawall_load::ledger::Verdict;
 
 use super::program::ProgramLoad;
-use super::waiting::{self, LIMIT};
+use super::waiting::{LIMIT, compared};
 use crate::lab::Lab;
 use crate::process::{run, start_captured};
 use crate::redis::{Fsync, Server};
@@ -28,9 +28,8 @@ impl ProgramLoad {
 /// Starts Redis on `data` as `side` does, compares with the ledger, stops it, and lets Redis check its log.
 pub fn check_redis(lab: &Lab, side: Side, data: &Path, ledger: &Path) -> Result<Verdict> {
     let server = Server::start(lab, side, data, Fsync::Always)?;
-    let mut check = lab.command(&lab.tools.load);
-    check.arg("check-redis").arg("--socket").arg(server.socket()).arg("--ledger").arg(ledger);
-    let verdict = waiting::verdict(start_captured(check, "the Redis check", libc::SIGTERM)?.wait()?)?;
+    let socket = server.socket().display().to_string();
+    let verdict = compared(lab.command(&lab.tools.load), "check-redis", &["--socket", &socket], ledger)?;
     server.stop()?;
     let mut checker = lab.command("redis-check-aof");
     checker.arg(data.join("appendonlydir/appendonly.aof.manifest"));

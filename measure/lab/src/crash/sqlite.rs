@@ -10,7 +10,6 @@ use super::program::ProgramLoad;
 use super::waiting::{LIMIT, verdict};
 use crate::lab::Lab;
 use crate::launch;
-use crate::process::start_captured;
 use crate::side::{Preset, Side};
 use crate::sqlite::{self, Shape};
 
@@ -30,5 +29,5 @@ pub fn check_sqlite(lab: &Lab, side: Side, dir: &Path, ledger: &Path) -> Result<
     let args =
         ["check-sqlite".as_ref(), "--db".as_ref(), db.as_os_str(), "--ledger".as_ref(), ledger.as_os_str()];
     let check = launch::command(lab, side, Preset::Sqlite, dir, &lab.tools.load, args)?;
-    verdict(start_captured(check, "the SQLite check", libc::SIGTERM)?.wait()?)
+    verdict(check, "the SQLite check")
 }

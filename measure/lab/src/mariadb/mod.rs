@@ -11,20 +11,7 @@ pub use server::{Server, place, try_bare_start};
 
 use crate::lab::Lab;
 use crate::process::run;
-use crate::side::Preset;
 use crate::tools::find_in_path;
-
-/// What a measure sets differently, and how Seawall is asked to look after it.
-pub struct Variant {
-    /// Options equal on every side, over [`SETTINGS`].
-    pub settings: &'static [&'static str],
-    /// Options on Seawall's side alone.
-    pub on_seawall: &'static [&'static str],
-    pub preset: Preset,
-}
-
-/// The logs that commits wait for in the log, tablespaces left to the kernel.
-pub const TAIL: Variant = Variant { settings: &[], on_seawall: &[], preset: Preset::Mariadb };
 
 /// The server program.
 pub fn program() -> Result<PathBuf> {

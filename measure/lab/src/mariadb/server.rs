@@ -3,15 +3,15 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{DATABASE, SETTINGS, TAIL, UNSAFE, Variant, program};
+use super::{DATABASE, SETTINGS, UNSAFE, program};
 use crate::lab::Lab;
 use crate::launch;
 use crate::process::{self, Running, run};
-use crate::side::Side;
+use crate::side::{Preset, Side};
 
 /// A crash recovery is part of a start.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -28,12 +28,7 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     /// Starts the server of `side` on `data` and waits until it accepts connections.
     pub fn start(lab: &'a Lab, side: Side, data: &Path) -> Result<Self> {
-        Self::start_as(lab, side, data, &TAIL)
-    }
-
-    /// The same for a server that is set up differently.
-    pub fn start_as(lab: &'a Lab, side: Side, data: &Path, variant: &Variant) -> Result<Self> {
-        Self::launch(lab, side.name(), data, command(lab, side, data, variant)?)
+        Self::launch(lab, side.name(), data, command(lab, side, data)?)
     }
 
     /// Starts a server of this name by a command, and waits until it accepts connections.
@@ -55,13 +50,10 @@ impl<'a> Server<'a> {
     }
 
     fn wait_ready(&mut self) -> Result<()> {
-        let end = Instant::now() + LIMIT;
-        while self.sql("DO 0").is_err() {
+        process::wait_until("MariaDB starts", LIMIT, || {
             ensure!(!self.server.has_ended()?, "MariaDB did not start on {}", self.data.display());
-            ensure!(Instant::now() < end, "MariaDB was not ready within {} s", LIMIT.as_secs());
-            process::pause(Duration::from_millis(50))?;
-        }
-        Ok(())
+            Ok(self.sql("DO 0").is_ok())
+        })
     }
 
     /// Where it listens.
@@ -144,17 +136,14 @@ impl<'a> Server<'a> {
 /// Tries to start a bare server on data that may not be ready for one: what it said, or `None` if it started
 /// (and was stopped again).
 pub fn try_bare_start(lab: &Lab, data: &Path) -> Result<Option<String>> {
-    let server =
-        process::start_captured(command(lab, Side::Fs, data, &TAIL)?, "bare MariaDB", libc::SIGTERM)?;
+    let server = process::start_captured(command(lab, Side::Fs, data)?, "bare MariaDB", libc::SIGTERM)?;
     server.said_within(Duration::from_secs(10))
 }
 
-fn command(lab: &Lab, side: Side, data: &Path, variant: &Variant) -> Result<Command> {
-    let on_seawall = if side == Side::Seawall { variant.on_seawall } else { &[] };
+fn command(lab: &Lab, side: Side, data: &Path) -> Result<Command> {
     let unsafe_ones = if side.is_unsafe() { &UNSAFE[..] } else { &[] };
-    let args: Vec<&str> =
-        SETTINGS.iter().chain(unsafe_ones).chain(variant.settings).chain(on_seawall).copied().collect();
-    let mut command = launch::command(lab, side, variant.preset, data, &program()?, args)?;
+    let args: Vec<&str> = SETTINGS.iter().chain(unsafe_ones).copied().collect();
+    let mut command = launch::command(lab, side, Preset::Mariadb, data, &program()?, args)?;
     place(&mut command, lab, side.name(), data);
     Ok(command)
 }

@@ -11,6 +11,7 @@ pub mod judge;
 mod results;
 mod section;
 mod sliced;
+mod tables;
 
 use std::fs;
 

@@ -9,7 +9,7 @@ use seawall_load::installed::Tool;
 use serde::{Deserialize, Serialize};
 
 use super::Cluster;
-use crate::compare::{End, Ran, Relay, Work};
+use crate::compare::{Ran, Relay, Work};
 use crate::process::{self, run};
 use crate::side::Side;
 
@@ -85,7 +85,7 @@ impl Bench {
         clusters.values().try_for_each(|cluster| cluster.sql("CHECKPOINT"))?;
         let endless = Bench { seconds: ENDLESS, ..*self };
         // pgbench takes the alarm for its own one, which says that its time is over.
-        let relay = Relay::of(self.seconds as f64, round, End::Signal(libc::SIGALRM));
+        let relay = Relay::of(self.seconds as f64, round, libc::SIGALRM);
         let ran = relay.run(sides, |side| {
             process::start_captured(endless.command(&clusters[&side]), "pgbench", libc::SIGTERM)
         })?;

@@ -8,6 +8,7 @@ use seawall_awr::placement::Placement;
 
 use super::prepare::Prepared;
 use super::throttle;
+use crate::case::FileSystem;
 use crate::lab::Lab;
 use crate::process::run;
 
@@ -65,24 +66,9 @@ pub struct LoopDisk {
     at: PathBuf,
 }
 
-/// A kind of file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Files {
-    Ext4,
-    Xfs,
-}
-
-impl Files {
-    /// As mount(8) names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-        }
-    }
-
+impl FileSystem {
     /// What makes one.
-    pub fn maker(self) -> &'static str {
+    fn maker(self) -> &'static str {
         match self {
             Self::Ext4 => "mkfs.ext4",
             Self::Xfs => "mkfs.xfs",
@@ -101,11 +87,11 @@ impl Files {
 impl LoopDisk {
     /// Makes an ext4 of this size and mounts it.
     pub fn make(lab: &Lab, name: &str, bytes: u64) -> Result<Self> {
-        Self::of(lab, name, bytes, Files::Ext4)
+        Self::of(lab, name, bytes, FileSystem::Ext4)
     }
 
-    /// The same with another kind of file system.
-    pub fn of(lab: &Lab, name: &str, bytes: u64, files: Files) -> Result<Self> {
+    /// The same with this kind of file system.
+    pub fn of(lab: &Lab, name: &str, bytes: u64, files: FileSystem) -> Result<Self> {
         let image = lab.work.data(&format!("{name}.img"));
         // Allocated, so that the host's file system need not do it while the database waits.
         let mut allocate = Command::new("fallocate");
@@ -116,10 +102,10 @@ impl LoopDisk {
 
     /// Makes an ext4 in this file and mounts it.
     pub fn on(lab: &Lab, name: &str, image: PathBuf) -> Result<Self> {
-        Self::with(lab, name, image, Files::Ext4)
+        Self::with(lab, name, image, FileSystem::Ext4)
     }
 
-    fn with(lab: &Lab, name: &str, image: PathBuf, files: Files) -> Result<Self> {
+    fn with(lab: &Lab, name: &str, image: PathBuf, files: FileSystem) -> Result<Self> {
         ensure!(lab.identity.is_other(), "mounting a file system of its own needs root");
         let disk = LoopDisk { at: lab.work.data(&format!("{name}-fs")), image };
         let mut mkfs = Command::new(files.maker());

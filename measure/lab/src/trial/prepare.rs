@@ -15,11 +15,14 @@ use super::confine::{Confine, Limits};
 use super::load;
 use super::mount::{LoopDisk, MountPoint};
 use super::throttle::Throttle;
-use crate::case::{Case, Configuration, Devices, Front, Medium, Product, Wal};
+use crate::case::{Case, Configuration, Devices, FileSystem, Front, Medium, Product, Wal};
+use crate::etcd;
 use crate::keepers::{Keepers, Shape};
 use crate::lab::Lab;
 use crate::pg::Template;
 use crate::pool::Pool;
+use crate::slow_disk::SlowDisk;
+use crate::tools::eatmydata_library;
 
 const POOL: u64 = 256 << 20;
 /// Of a file system of its own for the log.
@@ -50,6 +53,10 @@ pub struct Means<'a> {
     pub apart: Option<&'a Path>,
     /// Stand-ins for disks.
     pub devices: Option<&'a Devices>,
+    /// A disk for all data, that takes its time over each flush.
+    pub slow: Option<&'a SlowDisk>,
+    /// A file system of its own for each configuration's data.
+    pub files: Option<FileSystem>,
     /// Bytes of memory that database and load have.
     pub memory: Option<u64>,
 }
@@ -71,6 +78,14 @@ impl Prepared {
         template: &Template<'_>,
         means: &Means<'_>,
     ) -> Result<Self> {
+        let asks_for_no_sync = configuration.settings.contains_key("unsafe-no-fsync");
+        ensure!(
+            product != Product::Etcd || !asks_for_no_sync || etcd::can_be_unsafe(),
+            "this etcd cannot be told not to sync: 3.5 and later can"
+        );
+        if configuration.eatmydata {
+            eatmydata_library()?;
+        }
         // Tried now, so that a case does not end half-way.
         drop(Confine::to(Limits { memory: means.memory, ..limits(&configuration) })?);
         let keepers = configuration
@@ -78,10 +93,19 @@ impl Prepared {
             .map(|keepers| Keepers::start(lab, Shape::of(keepers, configuration.delay_us.unwrap_or(0))));
         let keepers = keepers.transpose()?;
         let pool = pool(lab, &configuration, keepers.as_ref())?;
-        let device = means.devices.map(|_| device(lab, &configuration.name, "data")).transpose()?;
-        let data = match &device {
-            Some(device) => template.copy_into(device.path())?,
-            None => template.copy_as(&configuration.name)?,
+        let device = match (means.devices, means.files) {
+            (Some(_), _) => Some(device(lab, &configuration.name, "data")?),
+            (None, Some(files)) => Some(LoopDisk::of(lab, &configuration.name, DEVICE_BYTES, files)?),
+            (None, None) => None,
+        };
+        let data = match (&device, means.slow) {
+            (Some(device), _) => template.copy_into(device.path())?,
+            (None, Some(slow)) => {
+                let dir = slow.path().join(&configuration.name);
+                lab.fresh_dir(&dir)?;
+                template.copy_into(&dir)?
+            }
+            (None, None) => template.copy_as(&configuration.name)?,
         };
         load::copy_ledger(lab, &configuration.name)?;
         let (placement, devices) = (BTreeMap::new(), device.into_iter().collect());
@@ -100,6 +124,13 @@ impl Prepared {
         let Some(Devices { writes_per_second }) = &case.devices else { return Ok(Vec::new()) };
         let rate = *writes_per_second.get_ref();
         self.devices.iter().map(|device| Throttle::hold(&device.number()?, rate)).collect()
+    }
+
+    /// Writes to its log's device so far, if the log lies on a disk and nobody has it open.
+    pub fn device_writes(&self) -> Result<Option<u64>> {
+        let pool = self.pool.as_ref().filter(|pool| pool.daemon().is_none());
+        let pool = pool.filter(|_| self.configuration.medium == Some(Medium::Block));
+        pool.map(Pool::last_batch).transpose()
     }
 
     /// Whether a commit's log lies on a medium that survives power loss.
@@ -121,7 +152,9 @@ impl Prepared {
     /// What a commit that was acknowledged survives.
     pub fn durability(&self, case: &Case) -> String {
         let in_memory = |what: &str| self.placement.get(what).is_some_and(Placement::in_memory);
-        let word = if let Some(less) = self.product.undurable(|name| self.setting(case, name)) {
+        let word = if self.configuration.eatmydata {
+            "none"
+        } else if let Some(less) = self.product.undurable(|name| self.setting(case, name)) {
             less
         } else if self.emulated() {
             "durable while the OS lives: emulated"

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use seawall_awr::placement::Placement;
 use serde::{Deserialize, Serialize};
 
+use crate::case::Measure;
 use crate::machine::Machine;
 
 /// What was the matter in a slice.
@@ -102,6 +103,13 @@ pub struct Turn {
     /// If the load was cut into slices, with a recorder and without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
+}
+
+impl Turn {
+    /// Notes a figure.
+    pub fn figure(&mut self, measure: Measure, value: f64) {
+        self.figures.insert(measure.key().to_owned(), value);
+    }
 }
 
 /// What was found after a kill under load.

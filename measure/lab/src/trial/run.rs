@@ -1,28 +1,30 @@
 //! The order of things: cases, rounds, turns; and what is kept when something ends them early.
 
-use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use seawall_awr::placement::Placement;
+use seawall_load::sqlite::JournalMode;
 
 use super::load;
 use super::prepare::{DEVICE_BYTES, Means, Prepared, Refused, refuse_decoy};
-use super::record::{FORMAT, Record, Run, Store, Turn};
+use super::record::{Record, Turn};
+use super::resume::Trial;
 use super::stage::Stage;
 use super::turn::explain;
 use crate::case::builtin::{self, Found};
 use crate::case::{Case, Product};
 use crate::cli::RunOptions;
 use crate::lab::Lab;
-use crate::machine;
 use crate::process;
 use crate::progress::Progress;
+use crate::side::Side;
+use crate::slow_disk::SlowDisk;
+use crate::sqlite;
 use crate::table::{short, thousands};
 use crate::tools::{postgres_version, version_of};
 
-/// Of a turn with `--quick`, seconds.
-const QUICK_SECONDS: u64 = 2;
 /// What a copy of the cluster takes on the disk beside its tables: the write-ahead log above all.
 const COPY_BYTES: u64 = 700 << 20;
 /// A turn is not begun with less room than this.
@@ -69,15 +71,6 @@ fn asked_for(options: &RunOptions) -> Result<Vec<Found>> {
 #[error("not possible on this machine: {0}")]
 struct Impossible(String);
 
-/// What a trial goes by.
-struct Trial<'a> {
-    found: &'a Found,
-    run: Run,
-    store: Store,
-    /// Rounds that an earlier attempt has finished.
-    done: usize,
-}
-
 fn one(options: &RunOptions, found: &Found) -> Result<()> {
     let case = &found.case;
     let product = case.load().product();
@@ -100,7 +93,7 @@ fn one(options: &RunOptions, found: &Found) -> Result<()> {
     refuse_decoy(&Placement::of(lab.work.path())?)?;
     let mut run = trial.run.clone();
     run.machine = lab.machine.clone();
-    run.versions = BTreeMap::from([(product.name().to_owned(), version(product, &bin)?)]);
+    run.versions = [(product.name().to_owned(), version(&lab, product, &bin)?)].into();
     if trial.done == 0 {
         trial.store.add(&Record::Run(Box::new(run.clone())))?;
     }
@@ -123,73 +116,28 @@ fn one(options: &RunOptions, found: &Found) -> Result<()> {
     noted
 }
 
-fn version(product: Product, bin: &Path) -> Result<String> {
-    if product == Product::Postgres { postgres_version(bin) } else { version_of(bin) }
-}
-
-impl<'a> Trial<'a> {
-    /// A new one, or the last one of this case if it is to be resumed and was run in the same way.
-    fn begin(options: &RunOptions, found: &'a Found) -> Result<Self> {
-        let case = &found.case;
-        let store = Store::of(&options.common.out, case.name())?;
-        let seconds = match (options.seconds, options.quick) {
-            (Some(seconds), _) => seconds,
-            (None, true) => QUICK_SECONDS.min(*case.seconds.get_ref()),
-            (None, false) => *case.seconds.get_ref(),
-        };
-        let run = Run {
-            format: FORMAT,
-            id: format!("{} {}", machine::now(), std::process::id()),
-            at: machine::now(),
-            text: found.text.clone(),
-            rounds: options.rounds.unwrap_or(*case.rounds.get_ref()),
-            seconds,
-            quick: options.quick,
-            ..Run::default()
-        };
-        if options.resume
-            && let Some((earlier, done)) = resumable(&store.read()?, &run, case)
-        {
-            return Ok(Trial { found, run: earlier, store, done });
-        }
-        Ok(Trial { found, run, store, done: 0 })
+fn version(lab: &Lab, product: Product, bin: &Path) -> Result<String> {
+    match product {
+        Product::Postgres => postgres_version(bin),
+        Product::Sqlite => sqlite::create(lab, Side::Fs, JournalMode::Wal),
+        // Neither says one.
+        Product::Lmdb | Product::Files => Ok("as installed".to_owned()),
+        _ => version_of(bin),
     }
-}
-
-/// The last run, if it is the same trial, and how many of its rounds are whole.
-fn resumable(records: &[Record], wanted: &Run, case: &Case) -> Option<(Run, usize)> {
-    let last = records.iter().rev().find_map(|r| if let Record::Run(run) = r { Some(run) } else { None })?;
-    let same = |a: &Run, b: &Run| {
-        (a.format, &a.text, a.rounds, a.seconds, a.quick) == (b.format, &b.text, b.rounds, b.seconds, b.quick)
-    };
-    if !same(last, wanted) {
-        return None;
-    }
-    let is_missing = |name: &String| {
-        records.iter().any(|r| {
-            matches!(r, Record::NotPossible { run, configuration, .. } if *run == last.id && configuration == name)
-        })
-    };
-    let wanted: Vec<String> =
-        case.expanded().into_iter().map(|c| c.name).filter(|name| !is_missing(name)).collect();
-    let has = |name: &String, round: usize| {
-        records.iter().any(|r| {
-            matches!(r, Record::Turn(t) if t.run == last.id && t.round == round && t.configuration == *name)
-        })
-    };
-    let done = (0..last.rounds).take_while(|&round| wanted.iter().all(|name| has(name, round))).count();
-    (done > 0).then(|| ((**last).clone(), done))
 }
 
 fn space(case: &Case) -> u64 {
     // Updated rows leave their old versions behind.
     let sides = case.expanded().len() as u64;
-    let devices = case.devices.as_ref().map_or(0, |_| (sides + 1) * DEVICE_BYTES);
+    let has_own = case.devices.is_some() || case.file_system.is_some();
+    let devices = if has_own { (sides + 1) * DEVICE_BYTES } else { 0 };
     sides * 2 * case.load().table_bytes() + devices + 2 * COPY_BYTES + TURN_BYTES
 }
 
 fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<()> {
-    let sides = prepare(stage, options, trial)?;
+    // Behind what lies on it.
+    let slow = stage.case.flush_ms.as_ref().map(|ms| slow_disk(stage, *ms.get_ref())).transpose()?;
+    let sides = prepare(stage, options, trial, slow.as_ref())?;
     for round in trial.done..stage.run.rounds {
         for position in 0..sides.len() {
             let prepared = &sides[at_position(position, round, sides.len())];
@@ -205,6 +153,17 @@ fn turns(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<(
         }
     }
     Ok(())
+}
+
+/// A disk for the data of all sides.
+fn slow_disk(stage: &Stage<'_>, flush_ms: u64) -> Result<SlowDisk> {
+    let sides = stage.case.expanded().len() as u64;
+    // On one that is nearly full ext4 writes back before it lets anybody write.
+    let bytes = sides * 2 * (stage.case.load().table_bytes() + COPY_BYTES);
+    if !SlowDisk::is_possible() {
+        return Err(Impossible("only root mounts a disk with slow flushes".into()).into());
+    }
+    SlowDisk::mount(stage.lab, bytes, Duration::from_millis(flush_ms)).context("a disk with slow flushes")
 }
 
 /// Whose turn it is: A B C, then B C A, …. None is always first; and what a machine gains or loses all the time counts
@@ -225,14 +184,20 @@ fn in_words(turn: &Turn, case: &Case) -> String {
 }
 
 /// Copies of one cluster for all that can be had here; what cannot is recorded with the reason.
-fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result<Vec<Prepared>> {
+fn prepare(
+    stage: &Stage<'_>,
+    options: &RunOptions,
+    trial: &Trial<'_>,
+    slow: Option<&SlowDisk>,
+) -> Result<Vec<Prepared>> {
     stage.lab.progress.doing("an empty database and its load's tables");
     let product = stage.case.load().product();
     let template = load::template(stage.lab, stage.bin, stage.case)?;
     let apart = options.apart.as_deref();
     // Real disks are better than stand-ins.
     let devices = stage.case.devices.as_ref().filter(|_| apart.is_none());
-    let means = Means { apart, devices, memory: stage.case.memory_bytes() };
+    let means =
+        Means { apart, devices, slow, files: stage.case.file_system, memory: stage.case.memory_bytes() };
     let mut sides = Vec::new();
     for configuration in trial.found.case.expanded() {
         let name = configuration.name.clone();
@@ -260,37 +225,4 @@ fn prepare(stage: &Stage<'_>, options: &RunOptions, trial: &Trial<'_>) -> Result
     template.remove()?;
     stage.lab.settle()?;
     Ok(sides)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::case::builtin;
-
-    fn turn(run: &str, configuration: &str, round: usize) -> Record {
-        let (run, configuration) = (run.to_owned(), configuration.to_owned());
-        Record::Turn(Box::new(Turn { run, configuration, round, ..Turn::default() }))
-    }
-
-    #[test]
-    fn a_trial_goes_on_with_the_round_that_was_cut_off() {
-        let found = builtin::find("layout").expect("a case");
-        let run = Run { id: "1".into(), rounds: 3, seconds: 5, text: found.text.clone(), ..Run::default() };
-        let mut records = vec![Record::Run(Box::new(run.clone()))];
-        let (first, second) =
-            (["together", "together-again", "own-device", "seawall"], ["together", "own-device", "seawall"]);
-        records.extend(
-            first.map(|name| turn("1", name, 0)).into_iter().chain(second.map(|name| turn("1", name, 1))),
-        );
-        assert_eq!(
-            resumable(&records, &run, &found.case).map(|(run, done)| (run.id, done)),
-            Some(("1".into(), 1))
-        );
-        let impossible =
-            Record::NotPossible { run: "1".into(), configuration: "together-again".into(), why: "x".into() };
-        records.push(impossible);
-        assert_eq!(resumable(&records, &run, &found.case).map(|(_, done)| done), Some(2));
-        let other = Run { seconds: 6, ..run };
-        assert!(resumable(&records, &other, &found.case).is_none(), "another trial was taken for this one");
-    }
 }

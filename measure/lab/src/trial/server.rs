@@ -15,7 +15,8 @@ use crate::case::{Case, Configuration, Front, Product};
 use crate::lab::Lab;
 use crate::pg::{Cluster, Launch, SETTINGS};
 use crate::pool::Pool;
-use crate::{launch, mariadb, redis};
+use crate::tools::eatmydata_library;
+use crate::{etcd, launch, mariadb, redis};
 
 /// One server runs at a time.
 pub const PORT: &str = "5440";
@@ -37,6 +38,7 @@ pub enum Database<'a> {
     Postgres(Cluster<'a>),
     Mariadb(mariadb::Server<'a>),
     Redis(redis::Server),
+    Etcd(etcd::Server),
     /// In the load's own process.
     Embedded,
 }
@@ -67,7 +69,8 @@ impl<'a> Server<'a> {
             Product::Postgres => Database::Postgres(postgres(lab, bin, case, prepared, data)?),
             Product::Mariadb => Database::Mariadb(mariadb(lab, bin, case, prepared, data)?),
             Product::Redis => Database::Redis(redis(lab, bin, case, prepared, data)?),
-            Product::Rocksdb => Database::Embedded,
+            Product::Etcd => Database::Etcd(etcd(lab, case, prepared, data)?),
+            Product::Rocksdb | Product::Sqlite | Product::Lmdb | Product::Files => Database::Embedded,
         };
         let standby = match &database {
             Database::Postgres(cluster) if configuration.standby => {
@@ -92,7 +95,7 @@ impl<'a> Server<'a> {
             Database::Postgres(cluster) => Some(Address::Postgres(cluster.connection())),
             Database::Mariadb(server) => Some(Address::Mariadb(server.socket())),
             Database::Redis(server) => Some(Address::Redis(server.socket().display().to_string())),
-            Database::Embedded => None,
+            Database::Etcd(_) | Database::Embedded => None,
         }
     }
 
@@ -108,6 +111,7 @@ impl<'a> Server<'a> {
             Database::Postgres(cluster) => cluster.stop(),
             Database::Mariadb(server) => server.stop(),
             Database::Redis(server) => server.stop(),
+            Database::Etcd(server) => server.stop(),
             Database::Embedded => Ok(()),
         };
         drop(standby);
@@ -159,7 +163,11 @@ fn confine(case: &Case, configuration: &Configuration) -> Result<Confine> {
 /// A program on this data, under Seawall's library or bare; its arguments follow.
 pub fn command(lab: &Lab, prepared: &Prepared, program: &Path, data: &Path) -> Result<Command> {
     if prepared.configuration.front != Front::Preload {
-        return Ok(lab.command(program));
+        let mut command = lab.command(program);
+        if prepared.configuration.eatmydata {
+            command.env("LD_PRELOAD", eatmydata_library()?);
+        }
+        return Ok(command);
     }
     let pool = prepared.pool.as_ref().context("a preload without a pool")?;
     let how = (prepared.product.preset(), policy(prepared));
@@ -225,4 +233,10 @@ fn redis(lab: &Lab, program: &Path, case: &Case, prepared: &Prepared, data: &Pat
         command.arg(format!("--{name}")).arg(value);
     });
     redis::Server::launch(lab, name, command)
+}
+
+fn etcd(lab: &Lab, case: &Case, prepared: &Prepared, data: &Path) -> Result<etcd::Server> {
+    let mut command = command(lab, prepared, &etcd::program()?, data)?;
+    command.args(prepared.settings(case).map(|(name, value)| format!("--{name}={value}")));
+    etcd::Server::launch(command, data)
 }

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 
 use super::load::{Loaded, Pgbench};
 pub use super::record::{Label, Slice};
-use crate::bench::snap::Snap;
+use super::snap::Snap;
 use crate::case::Slicing;
 use crate::pg::transactions::Transaction;
 use crate::process;

@@ -10,10 +10,10 @@ use super::load::{self, Loaded, Pgbench};
 use super::observe::{Observed, Watch};
 use super::prepare::Prepared;
 use super::record::{Run, Turn};
-use super::server::Server;
+use super::server::{Database, Server};
 use super::slices;
+use super::snap::Snap;
 use super::stage::Stage;
-use crate::bench::snap::Snap;
 use crate::case::{Load, Measure, Product};
 use crate::lab::Lab;
 use crate::machine;
@@ -40,6 +40,9 @@ impl Stage<'_> {
         if prepared.product.begins_empty() {
             self.lab.fresh_dir(&prepared.data)?;
         }
+        let asked = self.case.measures.get_ref().contains(&Measure::DeviceWrites);
+        let batches = || if asked { prepared.device_writes() } else { Ok(None) };
+        let before = batches()?;
         let server = Server::start(self.lab, self.bin, self.case, prepared)?;
         self.settle(&server, prepared)?;
         if let Some(how) = &self.case.crash {
@@ -57,6 +60,9 @@ impl Stage<'_> {
             }
         }
         self.drain(prepared)?;
+        if let (Some(before), Some(after)) = (before, batches()?) {
+            turn.figure(Measure::DeviceWrites, (after - before) as f64 / turn.work.commits.max(1.0));
+        }
         Ok(turn)
     }
 
@@ -93,20 +99,32 @@ impl Stage<'_> {
                 turn.slices = slices;
                 loaded
             }
-            _ => load::run(self, prepared, server)?,
+            _ => self.counting_bytes(prepared, server, turn)?,
         };
         drop(held);
         let costs = snap.map(|snap| snap.costs(server.postgres()?)).transpose()?;
         let observed = watch.finish()?;
         turn.work = observed.work(loaded.commits);
-        turn.figures.extend(loaded.figures.iter().map(|(measure, value)| (measure.key().to_owned(), *value)));
+        loaded.figures.iter().for_each(|(measure, value)| turn.figure(*measure, *value));
         if let Some(costs) = costs {
             let mean = costs.snapshots_ms.iter().sum::<f64>() / costs.snapshots_ms.len() as f64;
             let capture = costs.recorder_percent + costs.server_percent;
-            let figures = [(Measure::SnapshotCpu, mean), (Measure::CaptureCpu, capture)];
-            turn.figures.extend(figures.map(|(measure, value)| (measure.key().to_owned(), value)));
+            turn.figure(Measure::SnapshotCpu, mean);
+            turn.figure(Measure::CaptureCpu, capture);
         }
         self.note(&observed, turn);
+        Ok(loaded)
+    }
+
+    /// Runs the load, and notes what MariaDB wrote meanwhile.
+    fn counting_bytes(&self, prepared: &Prepared, server: &Server<'_>, turn: &mut Turn) -> Result<Loaded> {
+        let Database::Mariadb(mariadb) = &server.database else { return load::run(self, prepared, server) };
+        let before = mariadb.written()?;
+        let loaded = load::run(self, prepared, server)?;
+        let after = mariadb.written()?;
+        let kb_each = |bytes: f64| bytes / 1e3 / loaded.commits.max(1) as f64;
+        turn.figure(Measure::DiskWritten, kb_each(after.0 - before.0));
+        turn.figure(Measure::DataWritten, kb_each(after.1 - before.1));
         Ok(loaded)
     }
 
@@ -121,7 +139,7 @@ impl Stage<'_> {
         turn.time = observed.time();
         if let Some(waits) = observed.seawall_waits("log full") {
             let a_second = waits / observed.period.elapsed_s.max(0.001);
-            turn.figures.insert(Measure::LogFull.key().to_owned(), a_second);
+            turn.figure(Measure::LogFull, a_second);
         }
         turn.notes.extend(observed.notes());
     }
@@ -137,7 +155,7 @@ pub fn explain(error: anyhow::Error, lab: &Lab, prepared: &Prepared) -> anyhow::
     let log = match prepared.product {
         Product::Postgres => crate::pg::Cluster::log_of(lab, name),
         Product::Mariadb => crate::mariadb::Server::log_of(lab, name),
-        Product::Redis | Product::Rocksdb => return error,
+        _ => return error,
     };
     error.context(crate::pg::log_tail(&log))
 }

@@ -50,12 +50,17 @@ impl Store {
         }
     }
 
+    /// Where its program is, once it is built in `dir`.
+    pub fn program_in(self, dir: &Path) -> PathBuf {
+        dir.join(format!("seawall-{}", self.name()))
+    }
+
     /// Builds its program in `dir`, which is empty.
     ///
     /// # Errors
     /// If there is no C compiler, or no such library.
     pub fn build(self, dir: &Path) -> Result<PathBuf> {
-        let path = dir.join(format!("seawall-{}", self.name()));
+        let path = self.program_in(dir);
         for (name, text) in SHARED.iter().chain(&[("store.c", self.source())]) {
             std::fs::write(dir.join(name), text).with_context(|| format!("cannot write {name}"))?;
         }

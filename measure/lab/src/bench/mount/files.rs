@@ -39,8 +39,9 @@ fn large(scope: Scope) -> u64 {
     if scope.quick { 128 << 20 } else { 1 << 30 }
 }
 
+/// How many steps the section takes.
 pub fn steps(scope: Scope) -> usize {
-    shapes(scope).len() * ALL.len() + FILES.len() * 3 * BOTH.len()
+    scope.rounds * (shapes(scope).len() * ALL.len() + FILES.len() * 3 * BOTH.len())
 }
 
 pub fn measure(lab: &Lab, scope: Scope) -> Result<Vec<Row>> {
@@ -72,7 +73,7 @@ fn writes(lab: &Lab, mount: &Mount, scope: Scope) -> Result<Vec<Row>> {
                 // Files of their own for each pattern: one that was appended to is longer.
                 let kind = format!("mount-{}", word(shape.pattern));
                 let measured = measure::measure(lab, side, shape, &kind, &limits, round)?;
-                row.keep(side, measured.report.ops_per_s);
+                row.rates.add(side, measured.report.ops_per_s);
             }
         }
         rows.push(row);

@@ -186,10 +186,5 @@ fn role(lab: &Lab, nth: usize) -> Result<String> {
 }
 
 fn wait_until(lab: &Lab, what: &str, is_so: impl Fn(&Kept) -> bool) -> Result<()> {
-    let begin = std::time::Instant::now();
-    while !is_so(&lab.pool.status::<Status>()?.kept) {
-        ensure!(begin.elapsed() < PATIENCE, "{what}: not within {} s", PATIENCE.as_secs());
-        process::pause(Duration::from_millis(5))?;
-    }
-    Ok(())
+    process::wait_until(what, PATIENCE, || Ok(is_so(&lab.pool.status::<Status>()?.kept)))
 }

@@ -1,9 +1,9 @@
 //! `replicated`: a log in other hosts' memory, against the bare file system, the unsafe bound, and the bare round trip.
 //!
 //! Keepers run in network namespaces, on a way that takes its time where a delay is asked for. The round trip is measured
-//! in the same rounds, on the same way. Each row says what it had to reach, and whether it did.
+//! in the same rounds, on the same way. Each row says what it had to reach, and whether it did. Databases on such a log:
+//! the lab's cases `replicated`, `replicated-redis`, `sqlite-programs` and `slow-disk`.
 
-mod databases;
 mod kept;
 mod loss;
 mod row;
@@ -18,15 +18,9 @@ use crate::lab::Lab;
 /// Bytes of the log.
 pub const POOL: u64 = 512 << 20;
 
-/// Programs that are missing are named before anything is measured.
-pub fn find_programs() -> Result<()> {
-    super::databases::find_postgres()?;
-    super::stores::find_redis()
-}
-
 /// How many steps there are.
 pub fn steps(scope: Scope) -> usize {
-    write::steps(scope) + databases::steps(scope) + loss::steps(scope)
+    write::steps(scope) + loss::steps(scope)
 }
 
 /// What the sides' files take on the disk.
@@ -35,7 +29,6 @@ pub const SPACE: u64 = 8 << 30;
 /// Measures everything.
 pub fn run(lab: &mut Lab, scope: Scope) -> Result<SectionResult> {
     let mut rows = write::run(lab, scope)?;
-    rows.extend(databases::run(lab, scope)?);
     rows.extend(loss::run(lab, scope)?);
     let apart = if lab.identity.is_other() { "network namespaces" } else { "this host, by its loopback" };
     let missed = rows.iter().filter(|row| !row.is_reached()).count();

@@ -1,7 +1,6 @@
 //! A row: what was measured, what it is compared with, what it had to reach, and whether it did.
 
 use super::super::Fields;
-use crate::compare::Three;
 use crate::keepers::Shape;
 use crate::spread::Spread;
 use crate::table::{self, short};
@@ -33,31 +32,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row of a rate, which has to be so many times another side's.
-    pub fn of_rates(
-        (what, load): (&'static str, String),
-        shape: Shape,
-        rates: &Three,
-        against: Against,
-        least: f64,
-    ) -> Self {
-        let (other, result) = match against {
-            Against::Bare => (("bare", rates.fs), rates.speedup),
-            Against::Unsafe => (("unsafe", rates.unsafe_bound), rates.of_unsafe),
-        };
-        Row {
-            what,
-            load,
-            shape,
-            round_trip: None,
-            seawall: rates.seawall,
-            unit: "a second",
-            other: Some(other),
-            result,
-            target: Target::AtLeast(least),
-        }
-    }
-
     /// Whether the median reaches its target.
     pub fn is_reached(&self) -> bool {
         match self.target {
@@ -81,13 +55,13 @@ impl Row {
             .with("keepers", self.shape.keepers)
             .with("acks", self.shape.acks)
             .with("delay_us", self.shape.delay.as_micros() as u64)
-            .with_spread_if_any("round_trip_us", blocking)
-            .with_spread_if_any("round_trip_spinning_us", spinning)
-            .with_spread_if_any("round_trip_of_all_us", of_all)
+            .with_spread("round_trip_us", blocking)
+            .with_spread("round_trip_spinning_us", spinning)
+            .with_spread("round_trip_of_all_us", of_all)
             .with("unit", self.unit)
             .with_spread("seawall", self.seawall)
             .with("against", self.other.map_or("", |(name, _)| name))
-            .with_spread_if_any("other", self.other.map(|(_, figure)| figure))
+            .with_spread("other", self.other.map(|(_, figure)| figure))
             .with_spread("result", self.result)
             .with("target_is", is)
             .with("target", target)
@@ -114,13 +88,6 @@ impl Row {
     }
 }
 
-/// Which side a rate is compared with.
-#[derive(Clone, Copy)]
-pub enum Against {
-    Bare,
-    Unsafe,
-}
-
 /// For people.
 pub fn table(rows: &[Row]) -> String {
     let header = ["replicated", "load", "confirm", "delay µs", "seawall", "against", "result", "target", ""];
@@ -129,17 +96,25 @@ pub fn table(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::keys;
     use super::*;
 
     fn row(target: Target) -> Row {
-        let load = ("write", "a load".to_owned());
-        Row { target, ..Row::of_rates(load, Shape::of(3, 0), &Three::ONE, Against::Bare, 2.0) }
+        Row {
+            what: "write",
+            load: "a load".to_owned(),
+            shape: Shape::of(3, 0),
+            round_trip: None,
+            seawall: Spread::ONE,
+            unit: "a second",
+            other: Some(("bare", Spread::ONE)),
+            result: Spread::ONE,
+            target,
+        }
     }
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        row(Target::AtMost(1.0)).fields().assert_keys(keys::REPLICATED);
+        row(Target::AtMost(1.0)).fields().assert_keys("replicated");
     }
 
     #[test]

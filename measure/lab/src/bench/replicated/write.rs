@@ -1,7 +1,7 @@
 //! Single writes: one writer's wait against the bare round trip, many writers against the bare file system; what keepers
 //! take of their processors.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use seawall_load::write::{Pattern, Report};
 
 use super::super::Scope;
@@ -13,7 +13,7 @@ use super::row::{Row, Target};
 use crate::keepers::{Keepers, Shape};
 use crate::lab::Lab;
 use crate::net::Ends;
-use crate::side::{Side, order};
+use crate::side::Side;
 use crate::spread::Spread;
 use crate::table::short;
 
@@ -142,19 +142,15 @@ fn many_writers(
     scope: Scope,
     (processes, pattern, least): (u32, Pattern, f64),
 ) -> Result<Vec<Row>> {
-    let mut runs = Runs::default();
-    for round in 0..scope.rounds {
-        for side in order(&SIDES, round) {
-            let what = format!("round {}: {processes} writers, {}, {}", round + 1, word(pattern), key(side));
-            lab.progress.doing(&what);
-            let before = keepers.cpu_s();
-            let report =
-                one(lab, scope, &placed(lab, side, processes, pattern)).with_context(|| what.clone())?;
-            let took = (keepers.cpu_s() - before) / f64::from(keepers.shape.keepers);
-            lab.progress.done(&format!("{what}: {} a second", short(report.ops_per_s)));
-            runs.add(side, Run { ops_per_s: report.ops_per_s, cpu_percent: took / report.ops as f64 * 1e6 });
-        }
-    }
+    let title = |side| format!("{processes} writers, {}, {}", word(pattern), key(side));
+    let told = |run: &Run| format!("{} a second", short(run.ops_per_s));
+    let runs = Runs::measure(lab, &SIDES, scope.rounds, title, told, |side, _| {
+        let before = keepers.cpu_s();
+        let report = one(lab, scope, &placed(lab, side, processes, pattern))?;
+        let took = (keepers.cpu_s() - before) / f64::from(keepers.shape.keepers);
+        Ok(Run { ops_per_s: report.ops_per_s, cpu_percent: took / report.ops as f64 * 1e6 })
+    })?;
+    let never = || anyhow!("a side was never measured");
     let load = format!("{BLOCK_BYTES} bytes {} + fdatasync, {processes} processes", word(pattern));
     let rate = |run: &Run| run.ops_per_s;
     let write = Row {
@@ -162,13 +158,13 @@ fn many_writers(
         load: load.clone(),
         shape: keepers.shape,
         round_trip: None,
-        seawall: runs.spread(Side::Seawall, rate)?,
+        seawall: runs.spread(Side::Seawall, rate).ok_or_else(never)?,
         unit: "a second",
-        other: Some(("bare", runs.spread(Side::Fs, rate)?)),
-        result: runs.ratio(Side::Seawall, Side::Fs, rate)?,
+        other: Some(("bare", runs.spread(Side::Fs, rate).ok_or_else(never)?)),
+        result: runs.ratio(Side::Seawall, Side::Fs, rate).ok_or_else(never)?,
         target: Target::AtLeast(least),
     };
-    let cpu = runs.spread(Side::Seawall, |run| run.cpu_percent)?;
+    let cpu = runs.spread(Side::Seawall, |run| run.cpu_percent).ok_or_else(never)?;
     let processors = Row {
         what: "keepers' CPU",
         load,

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::lab::Lab;
@@ -46,14 +46,9 @@ impl Pair {
 
     /// Waits until the twin could take over.
     pub fn await_ready(&self) -> Result<()> {
-        let end = Instant::now() + READY;
-        while self.status().is_none_or(|status| status["ready"] != true) {
-            if Instant::now() > end {
-                bail!("the twin was not ready within {} s: {:?}", READY.as_secs(), self.status());
-            }
-            process::pause(Duration::from_millis(20))?;
-        }
-        Ok(())
+        let is_ready = || Ok(self.status().is_some_and(|status| status["ready"] == true));
+        process::wait_until("the twin is ready", READY, is_ready)
+            .with_context(|| format!("its state is {:?}", self.status()))
     }
 
     /// The process of `primary` or `twin`.

@@ -6,9 +6,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use seawall_load::redis::Connection;
 
+use super::super::runs::{Runs, told};
 use super::super::{Fields, Scope, SectionResult};
 use super::pair::Pair;
 use crate::lab::Lab;
@@ -16,7 +17,6 @@ use crate::launch;
 use crate::process;
 use crate::redis::{SETTINGS, Server, place, program};
 use crate::side::{Preset, Side};
-use crate::spread::Spread;
 use crate::table;
 
 /// Megabytes of memory that the server's data takes, about.
@@ -46,38 +46,26 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     for mb in sizes(scope) {
         let full = lab.work.data("redis-full");
         populate(lab, &full, *mb)?;
-        let (mut twin, mut restart, mut ratio) = (Vec::new(), Vec::new(), Vec::new());
-        for round in 0..scope.rounds {
-            let (mut with, mut without) = (0.0, 0.0);
-            for turn in 0..2 {
-                let what = format!("round {}: twin, {mb} MB, killed", round + 1);
-                lab.progress.doing(&what);
-                match (turn + round) % 2 {
-                    0 => without = restarted(lab, &full)?,
-                    _ => with = taken_over(lab, &full)?,
-                }
-                lab.progress.done(&what);
-            }
-            twin.push(with);
-            restart.push(without);
-            ratio.push(without / with);
-        }
-        let of = |values: &[f64]| Spread::of(values).context("never measured");
-        let (twin, restart, ratio) = (of(&twin)?, of(&restart)?, of(&ratio)?);
-        rows.push(row(*mb, twin, restart, ratio));
-        let ms = |ms| format!("{ms:.0}");
-        lines.push(vec![format!("{mb} MB"), restart.told(ms), twin.told(ms), ratio.told(ms)]);
+        let title =
+            |with_twin: bool| format!("{mb} MB, killed, {}", if with_twin { "a twin" } else { "alone" });
+        let told_ms = |ms: &f64| format!("{ms:.0} ms");
+        let runs = Runs::measure(lab, &[false, true], scope.rounds, title, told_ms, |with_twin, _| {
+            if with_twin { taken_over(lab, &full) } else { restarted(lab, &full) }
+        })?;
+        rows.push(row(*mb, &runs));
+        let [restart, twin] = [false, true].map(|with_twin| runs.told(with_twin, |ms| *ms));
+        lines.push(vec![format!("{mb} MB"), restart, twin, told(runs.ratio(false, true, |ms| *ms))]);
     }
     let header = ["Redis, killed: first answer, ms", "restarted", "twin", "times sooner"];
     Ok((rows, table::format(&header, &lines)))
 }
 
-fn row(mb: u64, twin: Spread, restart: Spread, ratio: Spread) -> Fields {
+fn row(mb: u64, runs: &Runs<bool, f64>) -> Fields {
     Fields::default()
         .with("data_mb", mb)
-        .with_spread("restart_ms", restart)
-        .with_spread("twin_ms", twin)
-        .with_spread("speedup", ratio)
+        .with_spread("restart_ms", runs.spread(false, |ms| *ms))
+        .with_spread("twin_ms", runs.spread(true, |ms| *ms))
+        .with_spread("speedup", runs.ratio(false, true, |ms| *ms))
 }
 
 /// An append-only file whose base has so much.
@@ -96,11 +84,7 @@ fn populate(lab: &Lab, data: &Path, mb: u64) -> Result<()> {
             fs::read_dir(data.join("appendonlydir"))?.flatten().filter_map(|entry| entry.metadata().ok());
         Ok::<_, anyhow::Error>(base.map(|meta| meta.len()).max().unwrap_or(0) > mb * 500_000)
     };
-    let end = Instant::now() + LIMIT;
-    while !is_written()? || !is_settled(data) {
-        ensure!(Instant::now() < end, "the data was not written");
-        process::pause(Duration::from_millis(50))?;
-    }
+    process::wait_until("the data is written", LIMIT, || Ok(is_written()? && is_settled(data)))?;
     server.stop()
 }
 
@@ -185,12 +169,10 @@ fn restarted(lab: &Lab, full: &Path) -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::keys;
     use super::*;
 
     #[test]
     fn the_keys_are_those_of_the_page() {
-        let spread = Spread { median: 1.0, min: 1.0, max: 1.0 };
-        row(200, spread, spread, spread).assert_keys(keys::TWIN_RESTART);
+        row(200, &Runs::default()).assert_keys("twin_restart");
     }
 }

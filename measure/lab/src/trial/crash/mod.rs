@@ -51,7 +51,7 @@ pub fn run(
     let server =
         Server::restart(stage.lab, stage.bin, stage.case, prepared).context("the restart after the crash")?;
     load::first(&server)?;
-    turn.figures.insert(Measure::FirstTransaction.key().into(), begin.0.elapsed().as_secs_f64());
+    turn.figure(Measure::FirstTransaction, begin.0.elapsed().as_secs_f64());
 
     let again = Load::start(stage, &server, how.watch_seconds)?;
     let before = load.ended(true)?;
@@ -59,10 +59,10 @@ pub fn run(
     turn.work = observed.work(before.commits);
     stage.note(&observed, turn);
     let speed = before.rates.usual();
-    turn.figures.insert(Measure::Throughput.key().into(), speed);
+    turn.figure(Measure::Throughput, speed);
     let after = again.ended(false)?;
     match after.rates.reaches(speed, begin.1) {
-        Some(seconds) => drop(turn.figures.insert(Measure::FullSpeed.key().into(), seconds)),
+        Some(seconds) => turn.figure(Measure::FullSpeed, seconds),
         None => turn.notes.push(format!("full speed was not reached within {} s of load", how.watch_seconds)),
     }
     turn.figures.extend(redo::figures(said)?);

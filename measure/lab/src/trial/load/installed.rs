@@ -1,22 +1,21 @@
-//! Installed tools as loads: sysbench on MariaDB, redis-benchmark on Redis, db_bench on RocksDB.
+//! Installed tools as loads of servers: sysbench on MariaDB, redis-benchmark on Redis.
 //!
 //! What each did is checked as far as it lets itself be: sysbench's updates count a column up, so the sum must have
-//! grown by as many; Redis counts the SETs itself, and must hold as many keys after a restart; db_bench keeps no
-//! account, so its store is opened again, every checksum verified and everything read back.
+//! grown by as many; Redis counts the SETs itself, and must hold as many keys after a restart.
 
 use anyhow::{Context, Result, bail, ensure};
-use seawall_load::installed::{Figures, Tool};
+use seawall_load::installed::Figures;
 use seawall_load::redis::{Connection, Reply};
 
 use super::Loaded;
 use crate::case::{Load, Measure, Sysbench};
-use crate::installed::{Sets, Tables, random_puts, read, read_back};
+use crate::installed::{Sets, Tables};
 use crate::lab::Lab;
+use crate::mariadb;
 use crate::pg::Template;
-use crate::process;
 use crate::redis;
 use crate::trial::prepare::Prepared;
-use crate::trial::server::{self, Database, Server};
+use crate::trial::server::{Database, Server};
 use crate::trial::stage::Stage;
 
 fn tables(load: &Sysbench) -> Tables {
@@ -28,6 +27,7 @@ pub fn template<'a>(lab: &'a Lab, load: Load<'_>) -> Result<Template<'a>> {
     let data = lab.work.data("template");
     match load {
         Load::Sysbench(sysbench) => tables(sysbench).prepare(lab, &data)?,
+        Load::Definitions(_) => mariadb::install(lab, &data)?,
         _ => lab.fresh_dir(&data)?,
     }
     Ok(Template::of(lab, data))
@@ -47,7 +47,7 @@ pub fn warm(load: Load<'_>, server: &Server<'_>) -> Result<()> {
 }
 
 /// Runs it to its end.
-pub fn run(stage: &Stage<'_>, load: Load<'_>, prepared: &Prepared, server: &Server<'_>) -> Result<Loaded> {
+pub fn run(stage: &Stage<'_>, load: Load<'_>, server: &Server<'_>) -> Result<Loaded> {
     let (lab, seconds) = (stage.lab, stage.run.seconds);
     match (load, &server.database) {
         (Load::Sysbench(sysbench), Database::Mariadb(server)) => {
@@ -66,21 +66,12 @@ pub fn run(stage: &Stage<'_>, load: Load<'_>, prepared: &Prepared, server: &Serv
             ensure!(done >= asked, "redis-benchmark asked for {asked} SETs, Redis counts {done}");
             Ok(loaded(asked, &figures))
         }
-        (Load::DbBench(load), Database::Embedded) => {
-            let data = server.data(prepared);
-            let mut command = server::command(lab, prepared, stage.bin, data)?;
-            command.args(random_puts(data, load.threads, seconds, true)).arg("--histogram=1");
-            prepared.settings(stage.case).for_each(|(name, value)| {
-                command.arg(format!("--{name}={value}"));
-            });
-            let figures = read(Tool::DbBench, &process::run(command, "db_bench")?)?;
-            Ok(loaded(figures.operations.context("db_bench counted nothing")?, &figures))
-        }
         _ => bail!("the database is not the load's"),
     }
 }
 
-fn loaded(commits: u64, figures: &Figures) -> Loaded {
+/// What a tool's figures say.
+pub fn loaded(commits: u64, figures: &Figures) -> Loaded {
     let mut found = vec![(Measure::Throughput, figures.per_second)];
     let ms = |measure, us: Option<f64>| us.map(|us| (measure, us / 1e3));
     found.extend(ms(Measure::LatencyP99, figures.p99_us));
@@ -122,17 +113,6 @@ pub fn check<'a>(
             let after = keys(redis)?;
             ensure!(before == after && after > 0, "{before} keys before a restart, {after} after it");
             return Ok(again);
-        }
-        (Load::DbBench(_), Database::Embedded) => {
-            let data = server.data(prepared);
-            let mut command = server::command(stage.lab, prepared, stage.bin, data)?;
-            command.args(read_back(data));
-            let said = process::run(command, "db_bench, reading back")?;
-            let said = String::from_utf8_lossy(&said);
-            ensure!(
-                said.contains("readseq") && !said.contains("orruption"),
-                "db_bench, reading back: {said}"
-            );
         }
         _ => bail!("the database is not the load's"),
     }

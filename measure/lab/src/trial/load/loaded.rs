@@ -17,6 +17,22 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// What several did at once: commits and rates together, of everything else the worst.
+    pub fn together(all: Vec<Self>) -> Self {
+        let mut sum = Loaded { commits: 0, figures: Vec::new() };
+        for one in all {
+            sum.commits += one.commits;
+            for (measure, value) in one.figures {
+                match sum.figures.iter_mut().find(|(known, _)| *known == measure) {
+                    Some((_, rate)) if measure == Measure::Throughput => *rate += value,
+                    Some((_, worst)) => *worst = worst.max(value),
+                    None => sum.figures.push((measure, value)),
+                }
+            }
+        }
+        sum
+    }
+
     /// From each transaction's end and duration.
     pub fn of(done: &[Transaction]) -> Result<Self> {
         let mut took: Vec<u64> = done.iter().map(|t| t.took_us).collect();

@@ -39,6 +39,7 @@ pub fn create(lab: &Lab, case: &Case, cluster: &Cluster<'_>) -> Result<()> {
             init.args(["-i", "-q", "-s", &pgbench.scale.to_string()]);
             process::run(init, "pgbench -i")?;
         }
+        Load::Definitions(_) => {}
         _ => bail!("the load is not one of PostgreSQL"),
     }
     // Every turn begins with a new server: with its tables in its buffers, not with reads.

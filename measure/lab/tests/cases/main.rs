@@ -1,6 +1,8 @@
 //! Cases, really run, in small: what is kept, what is said, what is refused.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod loads;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -210,69 +212,6 @@ fn a_recorder_is_stopped_and_continued_under_one_load() {
     for said in ["95 % interval", "labelled alike, nothing done (control)", "SIGSTOP", "Recording takes"] {
         assert!(notebook.contains(said), "{said:?} is missing in:\n{notebook}");
         assert!(html.contains(said), "{said:?} is missing in the page");
-    }
-}
-
-/// An installed tool's load on its database, bare, under Seawall and told not to sync; its work is checked.
-fn installed(load: &str, undurable: &str, database: &str) {
-    let alone = Alone::new();
-    let text = format!(
-        "name = \"small\"\ntitle = \"T\"\nquestion = \"Q\"\nseconds = 1\nmeasures = [\"throughput\", \"latency_p99\"]\n\
-         controls = [\"fs\"]\n{load}\n{SIDES}\n[[configuration]]\nname = \"unsafe\"\ntitle = \"no sync\"\nrole = \"bound\"\n\
-         settings = {undurable}\n"
-    );
-    let case = alone.dir().join("small.toml");
-    fs::write(&case, text).expect("a case");
-    let measured = RunOptions { rounds: Some(2), ..options(&alone, &case, false) };
-    trial::run(&measured).expect("measured");
-    let records = record::read(&alone.dir().join("out/lab/small.jsonl")).expect("lines");
-    let turns: Vec<_> =
-        records.iter().filter_map(|r| if let Record::Turn(turn) = r { Some(turn) } else { None }).collect();
-    assert_eq!(turns.len(), 8);
-    for turn in turns {
-        let (name, figures) = (&turn.configuration, &turn.figures);
-        assert!(figures["throughput"] > 0.0 && figures["latency_p99"] > 0.0, "{name}: {figures:?}");
-        assert!(turn.work.commits > 0.0, "{name}");
-        match name.as_str() {
-            "preload" => assert!(turn.durability.ends_with("emulated"), "{}", turn.durability),
-            "unsafe" => assert!(!turn.durability.starts_with("durable"), "{}", turn.durability),
-            _ => assert_eq!(turn.durability, "durable"),
-        }
-    }
-    let (notebook, _) = report(&alone);
-    assert!(notebook.starts_with(&format!("# Lab notebook: {database}")), "{notebook}");
-}
-
-#[test]
-fn sysbench_is_a_load_of_mariadb() {
-    let load = "[sysbench]\nthreads = 2\ntables = 2\nrows = 1000\n";
-    installed(load, "{ innodb-flush-log-at-trx-commit = 0, sync-binlog = 0 }", "MariaDB");
-}
-
-#[test]
-fn redis_benchmark_is_a_load_of_redis() {
-    installed("[redis-benchmark]\nclients = 4\npipeline = 1\n", "{ appendfsync = \"no\" }", "Redis");
-}
-
-#[test]
-fn db_bench_is_a_load_of_rocksdb() {
-    installed("[db-bench]\nthreads = 2\n", "{ sync = 0 }", "RocksDB");
-}
-
-#[test]
-fn a_tool_that_is_missing_is_named_with_its_package_before_anything_is_made() {
-    let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
-    for (case, words) in [
-        ("mariadb", "sysbench is not installed: apt-get install sysbench"),
-        ("redis", "redis-benchmark is not installed: apt-get install redis-tools"),
-        ("rocksdb", "db_bench is not installed: apt-get install rocksdb-tools"),
-    ] {
-        let mut lab = Command::new(env!("CARGO_BIN_EXE_seawall-lab"));
-        lab.args(["run", case, "--quick", "--out"]).arg(dir.path().join("out")).env("PATH", dir.path());
-        let said = lab.output().expect("seawall-lab");
-        let error = String::from_utf8_lossy(&said.stderr).into_owned();
-        assert!(!said.status.success() && error.contains(words), "{words:?} is missing in {error}");
-        assert!(!dir.path().join("out/work").exists(), "{error}");
     }
 }
 

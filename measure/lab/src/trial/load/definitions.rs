@@ -1,0 +1,47 @@
+//! CREATE and DROP, of databases by PostgreSQL and of tables by MariaDB, one pair after the other.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use super::Loaded;
+use crate::case::Measure;
+use crate::mariadb::DATABASE;
+use crate::process::run as finish;
+use crate::trial::server::{Database, Server};
+
+/// Pairs that one client is told at once: its start takes a while.
+const DATABASES: usize = 5;
+const TABLES: usize = 100;
+
+/// Runs it for about so many seconds. The first pairs, which make more than the later ones, are not counted.
+pub fn run(server: &Server<'_>, seconds: u64) -> Result<Loaded> {
+    let (pairs, lasts) = (pairs(server)?, Duration::from_secs(seconds));
+    let (begin, mut done) = (Instant::now(), 0);
+    while begin.elapsed() < lasts {
+        done += self::pairs(server)?;
+    }
+    let rate = done as f64 / begin.elapsed().as_secs_f64();
+    Ok(Loaded { commits: (pairs + done) as u64, figures: vec![(Measure::Throughput, rate)] })
+}
+
+/// Some pairs: how many.
+fn pairs(server: &Server<'_>) -> Result<usize> {
+    match &server.database {
+        Database::Postgres(cluster) => {
+            let mut psql = cluster.client("psql");
+            psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
+            for _ in 0..DATABASES {
+                psql.args(["-c", "CREATE DATABASE made", "-c", "DROP DATABASE made"]);
+            }
+            finish(psql, "psql")?;
+            Ok(DATABASES)
+        }
+        Database::Mariadb(server) => {
+            let pair = "CREATE TABLE made (a INT PRIMARY KEY) ENGINE=InnoDB; DROP TABLE made;";
+            server.sql(&format!("USE {DATABASE}; {}", pair.repeat(TABLES)))?;
+            Ok(TABLES)
+        }
+        _ => bail!("only PostgreSQL and MariaDB make databases and tables"),
+    }
+}
