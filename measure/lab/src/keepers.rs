@@ -6,9 +6,9 @@
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::lab::Lab;
 use crate::net::{Ends, Host, Relay, ping, ping_all};
@@ -73,11 +73,6 @@ impl Keepers {
     /// Where a writer reaches them.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.all.iter().map(|keeper| keeper.way.as_ref().map_or(keeper.at, Relay::address))
-    }
-
-    /// True if each has a network of its own.
-    pub fn are_apart(&self) -> bool {
-        self.all.iter().all(|keeper| keeper.host.is_apart())
     }
 
     /// The median of so many bare round trips on the way to one of them, in microseconds.
@@ -159,16 +154,9 @@ impl Keeper {
         let mut command = self.host.command(lab.tools.seawall.as_os_str());
         command.args(["keeper", "serve"]).arg(&self.directory);
         command.args(["--quota", "16G", "--listen", &self.at.to_string()]);
-        let mut running = process::start_captured(command, "a keeper", libc::SIGTERM)?;
-        let begin = Instant::now();
-        while TcpStream::connect(self.at).is_err() {
-            if running.has_ended()? || begin.elapsed() > PATIENCE {
-                let said = running.said_within(Duration::from_millis(10))?.unwrap_or_default();
-                bail!("a keeper does not listen at {}: {}", self.at, said.trim());
-            }
-            process::pause(Duration::from_millis(10))?;
-        }
-        self.process = Some(running);
+        let listens = || TcpStream::connect(self.at).is_ok();
+        let running = process::start_captured(command, "a keeper", libc::SIGTERM)?;
+        self.process = Some(running.until_ready(PATIENCE, listens)?);
         Ok(())
     }
 }

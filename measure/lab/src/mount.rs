@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::identity::Identity;
 use crate::lab::Lab;
@@ -71,17 +71,8 @@ impl<'a> Mount<'a> {
         if self.lab.identity.is_other() {
             command.arg("--allow-other");
         }
-        let mut supervisor = start_captured(command, "seawall mount", libc::SIGTERM)?;
-        let end = Instant::now() + LIMIT;
-        while !is_mounted(&place(self.lab)) {
-            if supervisor.has_ended()? {
-                supervisor.wait()?.success("seawall mount")?;
-                anyhow::bail!("seawall mount ended before it had mounted");
-            }
-            ensure!(Instant::now() < end, "nothing was mounted within {} s", LIMIT.as_secs());
-            process::pause(Duration::from_millis(10))?;
-        }
-        self.supervisor = Some(supervisor);
+        let supervisor = start_captured(command, "seawall mount", libc::SIGTERM)?;
+        self.supervisor = Some(supervisor.until_ready(LIMIT, || is_mounted(&place(self.lab)))?);
         Ok(())
     }
 

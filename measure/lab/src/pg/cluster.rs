@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{DATABASE, SETTINGS, SUPERUSER, TAIL, Variant};
 use crate::lab::Lab;
@@ -79,17 +79,10 @@ impl<'a> Cluster<'a> {
     }
 
     fn wait_ready(&mut self) -> Result<()> {
-        let end = Instant::now() + START_LIMIT;
-        while Instant::now() < end {
-            if self.server.has_ended()? {
-                bail!("PostgreSQL did not start on {}", self.data.display());
-            }
-            if self.status().is_some_and(|status| status == "ready") {
-                return Ok(());
-            }
-            process::pause(Duration::from_millis(20))?;
-        }
-        bail!("PostgreSQL was not ready within {} s", START_LIMIT.as_secs())
+        process::wait_until("PostgreSQL starts", START_LIMIT, || {
+            ensure!(!self.server.has_ended()?, "PostgreSQL did not start on {}", self.data.display());
+            Ok(self.status().is_some_and(|status| status == "ready"))
+        })
     }
 
     /// The postmaster's process id.
@@ -140,14 +133,7 @@ impl<'a> Cluster<'a> {
 
     /// Waits until the server answers a query: after a crash of one of its processes it does not at once.
     pub fn wait_answering(&self) -> Result<()> {
-        let end = Instant::now() + START_LIMIT;
-        loop {
-            match self.sql("SELECT 1") {
-                Err(error) if Instant::now() > end => return Err(error),
-                Err(_) => process::pause(Duration::from_millis(50))?,
-                Ok(()) => return Ok(()),
-            }
-        }
+        process::wait_until("PostgreSQL answers", START_LIMIT, || Ok(self.sql("SELECT 1").is_ok()))
     }
 
     /// Kills one process that serves a client; the server then throws all clients out and recovers.

@@ -7,9 +7,9 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::server::PORT;
 use crate::lab::Lab;
@@ -64,13 +64,10 @@ impl Standby {
         let server = process::start(command, "the standby", libc::SIGINT)?;
         let standby = Standby { _server: server, _way: way, data };
         let wait_for = |state: &str| -> Result<()> {
-            let begin = Instant::now();
             let asked = "SELECT state || ' ' || sync_state FROM pg_stat_replication WHERE application_name = 'standby'";
-            while primary.query(asked)? != state {
-                ensure!(begin.elapsed() < PATIENCE, "the standby did not become {state:?}");
-                process::pause(Duration::from_millis(50))?;
-            }
-            Ok(())
+            process::wait_until(&format!("the standby is {state:?}"), PATIENCE, || {
+                Ok(primary.query(asked)? == state)
+            })
         };
         // As a turn before left it.
         primary.sql("ALTER SYSTEM RESET synchronous_standby_names")?;
