@@ -1,7 +1,6 @@
 //! What every part of the lab works with: programs, user, directories, pool, and the medium's name.
 
 use std::ffi::OsStr;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,36 +51,13 @@ impl Lab {
     /// Does something with a pool of `size` bytes whose log lies on the disk under test.
     pub fn on_block<R>(&mut self, size: u64, what: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let dir = self.work.data("log");
-        self.on_block_in(&dir, size, what)
-    }
-
-    /// The same with the log in this directory, on another disk maybe.
-    pub fn on_block_in<R>(
-        &mut self,
-        dir: &Path,
-        size: u64,
-        what: impl FnOnce(&mut Self) -> Result<R>,
-    ) -> Result<R> {
-        self.identity.create_dir(dir)?;
-        let pool = Pool::on_block(&self.tools, &self.identity, size, dir.join("block.log"))?;
-        let usual = std::mem::replace(&mut self.pool, pool);
-        let done = what(self);
-        self.pool = usual;
-        done
-    }
-
-    /// Does something with a pool of `size` bytes whose log these keepers keep, so many of which confirm.
-    pub fn on_keepers<R>(
-        &mut self,
-        size: u64,
-        keepers: &[SocketAddr],
-        acks: u8,
-        what: impl FnOnce(&Self) -> Result<R>,
-    ) -> Result<R> {
-        let dir = self.work.data("kept-log");
         self.identity.create_dir(&dir)?;
-        let path = dir.join("kept.log");
-        let pool = Pool::on_keepers(&self.tools, &self.identity, size, path, (keepers, acks))?;
+        let pool = Pool::on_block(&self.tools, &self.identity, size, dir.join("block.log"))?;
+        self.with_pool(pool, what)
+    }
+
+    /// Does something with another pool.
+    pub fn with_pool<R>(&mut self, pool: Pool, what: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let usual = std::mem::replace(&mut self.pool, pool);
         let done = what(self);
         self.pool = usual;

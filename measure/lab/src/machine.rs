@@ -1,13 +1,12 @@
 //! The machine a figure was measured on.
 
 use std::fs;
-use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use seawall_awr::Idle;
+use seawall_awr::{Idle, clock};
 use seawall_media::ordered;
 use serde::{Deserialize, Serialize};
 
@@ -78,18 +77,8 @@ fn cpu_time() -> (u64, u64) {
 
 /// The time in UTC, to the minute.
 pub fn now() -> String {
-    // SAFETY: no memory is passed.
-    let seconds = unsafe { libc::time(std::ptr::null_mut()) };
-    let mut parts = MaybeUninit::uninit();
-    // SAFETY: both pointers are to live values; gmtime_r fills the second one unless it returns null.
-    let parts = unsafe {
-        if libc::gmtime_r(&seconds, parts.as_mut_ptr()).is_null() {
-            return String::new();
-        }
-        parts.assume_init()
-    };
-    let (year, month) = (parts.tm_year + 1900, parts.tm_mon + 1);
-    format!("{year}-{month:02}-{:02} {:02}:{:02} UTC", parts.tm_mday, parts.tm_hour, parts.tm_min)
+    let now = clock::utc(clock::wall_ms());
+    format!("{} UTC", &now[..now.len() - ":00".len()])
 }
 
 /// The mount with the longest matching path wins; of equal ones the last.

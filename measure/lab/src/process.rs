@@ -10,7 +10,6 @@ mod tree;
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::fd::FromRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +17,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::{MemfdFlags, memfd_create};
 
 pub use tree::{
     adopt_orphans, command_line, cpu_seconds, descendants, kill_and_wait, kill_leftovers, reap_orphans,
@@ -274,11 +274,5 @@ impl Drop for Running {
 }
 
 fn memory_file() -> Result<File> {
-    // SAFETY: the name is NUL-terminated.
-    let fd = unsafe { libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error()).context("memory file");
-    }
-    // SAFETY: a new descriptor that nobody else owns.
-    Ok(unsafe { File::from_raw_fd(fd) })
+    Ok(memfd_create("output", MemfdFlags::CLOEXEC).context("memory file")?.into())
 }

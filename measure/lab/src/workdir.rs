@@ -1,13 +1,10 @@
 //! The work directory: on the disk under test, reachable by the databases' user, gone afterwards.
 
-use std::ffi::CString;
 use std::fs::{self, File};
-use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use rustix::fs::FlockOperation;
 
 use crate::identity::Identity;
 
@@ -99,11 +96,7 @@ impl WorkDir {
 
     /// Writes everything dirty to this disk, so that no side pays for the one before it.
     pub fn sync(&self) -> Result<()> {
-        let dir = File::open(&self.path)?;
-        // SAFETY: `dir` is an open descriptor.
-        let result = unsafe { libc::syncfs(dir.as_raw_fd()) };
-        ensure!(result == 0, "sync {}: {}", self.path.display(), std::io::Error::last_os_error());
-        Ok(())
+        rustix::fs::syncfs(File::open(&self.path)?).with_context(|| format!("sync {}", self.path.display()))
     }
 }
 
@@ -119,14 +112,9 @@ impl Drop for WorkDir {
 
 /// Room for ordinary users on the file system of `path`, which answers itself.
 pub fn free_bytes(path: &Path) -> Result<u64> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    let mut stat = MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `name` is NUL-terminated and `stat` is a live value that the call fills.
-    let done = unsafe { libc::statvfs(name.as_ptr(), stat.as_mut_ptr()) };
-    ensure!(done == 0, "how much room is in {}: {}", path.display(), std::io::Error::last_os_error());
-    // SAFETY: filled by the successful call above.
-    let stat = unsafe { stat.assume_init() };
-    Ok(stat.f_bavail * stat.f_frsize)
+    let found =
+        rustix::fs::statvfs(path).with_context(|| format!("how much room is in {}", path.display()))?;
+    Ok(found.f_bavail * found.f_frsize)
 }
 
 fn prepare(path: &Path, identity: &Identity) -> Result<PathBuf> {
@@ -137,9 +125,7 @@ fn prepare(path: &Path, identity: &Identity) -> Result<PathBuf> {
 fn lock(path: &Path) -> Result<File> {
     let file =
         File::create(path.join("lock")).with_context(|| format!("create a file in {}", path.display()))?;
-    // SAFETY: `file` is an open descriptor.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        bail!("{} is in use by another run: choose another --work", path.display());
-    }
+    let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+    ensure!(locked.is_ok(), "{} is in use by another run: choose another --work", path.display());
     Ok(file)
 }

@@ -106,9 +106,21 @@ pub enum Wal {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyName {
+    /// What commits wait for.
     #[default]
     Tail,
+    /// Every write of every data file.
     Atomic,
+}
+
+impl PolicyName {
+    /// Its name on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            PolicyName::Tail => "tail",
+            PolicyName::Atomic => "atomic",
+        }
+    }
 }
 
 /// One of the things compared.

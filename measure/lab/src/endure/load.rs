@@ -8,12 +8,13 @@ use anyhow::{Context, Result, ensure};
 use seawall_load::write::{Pattern, Report};
 
 use super::plain;
-use super::plan::{BLOCK_BYTES, Load, Pace, Policy, file_bytes};
+use super::plan::{BLOCK_BYTES, Load, Pace, file_bytes, preset};
 use super::postgres;
 use super::report::{Endured, Latencies, Work};
 use super::sample::{Watch, watch_over};
 use super::written::Written;
 use crate::bench::word;
+use crate::case::PolicyName;
 use crate::lab::Lab;
 use crate::launch;
 use crate::process::{self, descendants};
@@ -57,7 +58,7 @@ pub fn endure(lab: &Lab, load: Load, seconds: f64) -> Result<Endured> {
 
 fn write(
     lab: &Lab,
-    policy: Policy,
+    policy: PolicyName,
     pattern: Pattern,
     rate: Option<f64>,
     lasts: Duration,
@@ -90,7 +91,7 @@ fn write(
     let control: Report = serde_json::from_slice(&process::run(control, "the control")?)?;
     lab.settle()?;
     let args = paced(lasts.as_secs_f64() * (1.0 - CONTROL), "fdatasync");
-    let command = launch::command(lab, Side::Seawall, policy.preset(), &data, &lab.tools.load, args)?;
+    let command = launch::command(lab, Side::Seawall, preset(policy), &data, &lab.tools.load, args)?;
     let running = process::start_captured(command, "the write load", libc::SIGTERM)?;
     let ended = watch_over(running, watch, descendants)?;
     let json = ended.success("the write load")?;
@@ -106,7 +107,7 @@ fn write(
 }
 
 /// A directory that the preset `postgres` takes for PGDATA, and the file in it that the policy logs.
-fn directory(lab: &Lab, policy: Policy) -> Result<(PathBuf, PathBuf, &'static str)> {
+fn directory(lab: &Lab, policy: PolicyName) -> Result<(PathBuf, PathBuf, &'static str)> {
     let data = lab.work.data("endure");
     lab.fresh_dir(&data)?;
     let version = data.join("PG_VERSION");
@@ -116,7 +117,7 @@ fn directory(lab: &Lab, policy: Policy) -> Result<(PathBuf, PathBuf, &'static st
         lab.fresh_dir(&data.join(dir))?;
     }
     Ok(match policy {
-        Policy::Tail => (data.clone(), data.join("pg_wal"), "000000010000000000000001"),
-        Policy::Atomic => (data.clone(), data.join("base/5"), "16384"),
+        PolicyName::Tail => (data.clone(), data.join("pg_wal"), "000000010000000000000001"),
+        PolicyName::Atomic => (data.clone(), data.join("base/5"), "16384"),
     })
 }

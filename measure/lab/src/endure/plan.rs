@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use seawall_load::write::Pattern;
 
+use crate::case::PolicyName;
 use crate::side::Preset;
 
 /// Bytes of one write.
@@ -14,30 +15,11 @@ pub fn file_bytes(pool: u64) -> u64 {
     2 * pool
 }
 
-/// What is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// What commits wait for.
-    Tail,
-    /// Every write of every data file.
-    Atomic,
-}
-
-impl Policy {
-    /// Its name on `seawall run`'s command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Policy::Tail => "tail",
-            Policy::Atomic => "atomic",
-        }
-    }
-
-    /// PostgreSQL's preset with it.
-    pub fn preset(self) -> Preset {
-        match self {
-            Policy::Tail => Preset::Postgres,
-            Policy::Atomic => Preset::PostgresAtomic,
-        }
+/// PostgreSQL's preset with a policy.
+pub fn preset(policy: PolicyName) -> Preset {
+    match policy {
+        PolicyName::Tail => Preset::Postgres,
+        PolicyName::Atomic => Preset::PostgresAtomic,
     }
 }
 
@@ -54,23 +36,26 @@ pub enum Pace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// `seawall-load write`: 8 KiB and a sync, in a directory that looks like PostgreSQL's.
-    Write(Policy, Pattern, Pace),
+    Write(PolicyName, Pattern, Pace),
     /// pgbench, with a checkpoint every 30 seconds and clients that come and go.
-    Postgres(Policy),
+    Postgres(PolicyName),
 }
 
 impl Load {
     const ALL: [(&'static str, Load); 7] = [
-        ("write-tail-sequential-steady", Load::Write(Policy::Tail, Pattern::Sequential, Pace::Steady)),
-        ("write-tail-sequential-flat-out", Load::Write(Policy::Tail, Pattern::Sequential, Pace::FlatOut)),
-        ("write-atomic-random-steady", Load::Write(Policy::Atomic, Pattern::Random, Pace::Steady)),
-        ("write-atomic-random-flat-out", Load::Write(Policy::Atomic, Pattern::Random, Pace::FlatOut)),
-        ("write-atomic-sequential-flat-out", Load::Write(Policy::Atomic, Pattern::Sequential, Pace::FlatOut)),
-        ("postgres-tail", Load::Postgres(Policy::Tail)),
-        ("postgres-atomic", Load::Postgres(Policy::Atomic)),
+        ("write-tail-sequential-steady", Load::Write(PolicyName::Tail, Pattern::Sequential, Pace::Steady)),
+        ("write-tail-sequential-flat-out", Load::Write(PolicyName::Tail, Pattern::Sequential, Pace::FlatOut)),
+        ("write-atomic-random-steady", Load::Write(PolicyName::Atomic, Pattern::Random, Pace::Steady)),
+        ("write-atomic-random-flat-out", Load::Write(PolicyName::Atomic, Pattern::Random, Pace::FlatOut)),
+        (
+            "write-atomic-sequential-flat-out",
+            Load::Write(PolicyName::Atomic, Pattern::Sequential, Pace::FlatOut),
+        ),
+        ("postgres-tail", Load::Postgres(PolicyName::Tail)),
+        ("postgres-atomic", Load::Postgres(PolicyName::Atomic)),
     ];
     const VALUES: [Load; Self::ALL.len()] = {
-        let mut values = [Load::Postgres(Policy::Tail); Self::ALL.len()];
+        let mut values = [Load::Postgres(PolicyName::Tail); Self::ALL.len()];
         let mut i = 0;
         while i < values.len() {
             values[i] = Self::ALL[i].1;
@@ -85,7 +70,7 @@ impl Load {
     }
 
     /// What is logged.
-    pub fn policy(self) -> Policy {
+    pub fn policy(self) -> PolicyName {
         match self {
             Load::Write(policy, ..) | Load::Postgres(policy) => policy,
         }

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use seawall_load::latency::Recorder;
 
-use super::plan::Policy;
+use super::plan::preset;
 use super::report::{Latencies, Work};
 use super::sample::{Watch, watch_over};
+use crate::case::PolicyName;
 use crate::lab::Lab;
 use crate::pg::{Bench, Cluster, Template, Test, Variant, check_work, transactions};
 use crate::process::{self, descendants};
@@ -31,16 +32,16 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// As `seawall tune` advises.
-fn variant(policy: Policy) -> Variant {
+fn variant(policy: PolicyName) -> Variant {
     let full_pages: &[_] = match policy {
-        Policy::Tail => &[],
-        Policy::Atomic => &[("full_page_writes", "off")],
+        PolicyName::Tail => &[],
+        PolicyName::Atomic => &[("full_page_writes", "off")],
     };
-    Variant { settings: SETTINGS, on_seawall: full_pages, preset: policy.preset() }
+    Variant { settings: SETTINGS, on_seawall: full_pages, preset: preset(policy) }
 }
 
 /// Runs it; the data is checked at the end.
-pub fn run(lab: &Lab, policy: Policy, lasts: Duration, watch: &mut Watch<'_>) -> Result<Work> {
+pub fn run(lab: &Lab, policy: PolicyName, lasts: Duration, watch: &mut Watch<'_>) -> Result<Work> {
     let bin = postgres_bin()?;
     let data = Template::create(lab, &bin, SCALE)?.into_data();
     lab.settle()?;

@@ -5,5 +5,5 @@ mod ping;
 mod relay;
 
 pub use host::Host;
-pub use ping::{Ends, Trips, ping, ping_all, pong};
+pub use ping::{Ends, ping, ping_all, pong};
 pub use relay::Relay;

@@ -24,13 +24,6 @@ pub enum Ends {
     Spin,
 }
 
-/// Round trips, in microseconds: the middle of several times' medians, and their extremes.
-#[derive(Clone, Copy)]
-pub struct Trips {
-    pub blocking: Spread,
-    pub spinning: Spread,
-}
-
 /// The median of so many round trips to somebody who runs [`pong`], in microseconds.
 ///
 /// # Errors

@@ -7,6 +7,6 @@ mod template;
 pub mod transactions;
 
 pub use cluster::{Cluster, Launch, log_tail, try_bare_start};
-pub use pgbench::{Bench, Measured, Test, check_work};
+pub use pgbench::{Bench, Test, check_work};
 pub use settings::{DATABASE, SETTINGS, SUPERUSER, TAIL, Variant};
 pub use template::Template;

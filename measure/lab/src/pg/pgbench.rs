@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Cluster;
 use crate::compare::{Ran, Relay, Work};
-use crate::process::{self, run};
+use crate::process;
 use crate::side::Side;
 
 /// Seconds that no run takes: it is told when to end.
@@ -93,12 +93,6 @@ impl Bench {
         ran.into_iter().map(work).collect()
     }
 
-    /// Runs it (after a checkpoint, so that all sides start alike).
-    pub fn measure(&self, cluster: &Cluster) -> Result<Measured> {
-        let output = run(self.command(cluster), "pgbench")?;
-        parse(&String::from_utf8_lossy(&output))
-    }
-
     /// The command; no vacuum before it: that would empty the history table the check adds up.
     pub fn command(&self, cluster: &Cluster) -> Command {
         let mut command = cluster.client("pgbench");
@@ -114,23 +108,9 @@ impl Bench {
     }
 }
 
-/// What pgbench reported.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
-    /// Transactions a second.
-    pub tps: f64,
-    pub transactions: u64,
-}
-
-fn parse(output: &str) -> Result<Measured> {
-    let figures = Tool::Pgbench.read(output)?;
-    let transactions = figures.operations.context("pgbench counted nothing")?;
-    Ok(Measured { tps: figures.per_second, transactions })
-}
-
 /// What it did in its turns. The rate is that of the time after it was connected.
 fn ran_work(ran: &Ran) -> Result<Work> {
-    let count = parse(&ran.stdout)?.transactions;
+    let count = Tool::Pgbench.read(&ran.stdout)?.operations.context("pgbench counted nothing")?;
     let connecting = connecting(&ran.stdout).context("pgbench does not say how long it took to connect")?;
     Ok(Work { rate: count as f64 / ran.time.saturating_sub(connecting).as_secs_f64(), count })
 }

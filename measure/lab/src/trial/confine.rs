@@ -4,10 +4,10 @@
 //! takes it back.
 
 use std::fs;
-use std::mem;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// The period of a quota, µs.
 const PERIOD: u64 = 100_000;
@@ -25,7 +25,7 @@ pub struct Limits {
 
 /// While it lives, this thread and what it starts have no more.
 pub struct Confine {
-    before: Option<libc::cpu_set_t>,
+    before: Option<CpuSet>,
     groups: Vec<Group>,
 }
 
@@ -48,31 +48,20 @@ impl Confine {
 impl Drop for Confine {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // SAFETY: `before` is a live set that the kernel filled.
-            unsafe { libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), before) };
+            let _ = sched_setaffinity(None, before);
         }
         self.groups.drain(..).rev().for_each(drop);
     }
 }
 
 /// Returns what was set before.
-fn set_affinity(cpus: usize) -> Result<libc::cpu_set_t> {
-    let size = mem::size_of::<libc::cpu_set_t>();
-    // SAFETY: a set of bits for which all zero is valid.
-    let (mut before, mut after) =
-        unsafe { (mem::zeroed::<libc::cpu_set_t>(), mem::zeroed::<libc::cpu_set_t>()) };
-    // SAFETY: the pointer is to a live set of the given size.
-    let done = unsafe { libc::sched_getaffinity(0, size, &mut before) };
-    ensure!(done == 0, "which CPUs may be used: {}", std::io::Error::last_os_error());
-    let bits = 8 * size;
-    // SAFETY: the index is below the number of bits of the set.
-    let allowed: Vec<usize> = (0..bits).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &before) }).collect();
+fn set_affinity(cpus: usize) -> Result<CpuSet> {
+    let before = sched_getaffinity(None).context("which CPUs may be used")?;
+    let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu)).collect();
     ensure!(allowed.len() >= cpus, "this machine has {} CPUs for us, not {cpus}", allowed.len());
-    // SAFETY: as above.
-    allowed[..cpus].iter().for_each(|&cpu| unsafe { libc::CPU_SET(cpu, &mut after) });
-    // SAFETY: `after` is a live set of the given size.
-    let done = unsafe { libc::sched_setaffinity(0, size, &after) };
-    ensure!(done == 0, "confining to {cpus} CPUs: {}", std::io::Error::last_os_error());
+    let mut after = CpuSet::new();
+    allowed[..cpus].iter().for_each(|&cpu| after.set(cpu));
+    sched_setaffinity(None, &after).with_context(|| format!("confining to {cpus} CPUs"))?;
     Ok(before)
 }
 

@@ -26,7 +26,14 @@ impl MountPoint {
         let at = lab.work.data(&format!("mount-{}", prepared.configuration.name));
         lab.fresh_dir(&at)?;
         let mut mount = pool.seawall();
-        mount.args(["mount", "--quiet", "--preset", prepared.product.preset(), "--policy", policy(prepared)]);
+        mount.args([
+            "mount",
+            "--quiet",
+            "--preset",
+            prepared.product.preset(),
+            "--policy",
+            prepared.configuration.policy.name(),
+        ]);
         mount.arg("--pool").arg(pool.path()).args(pool.by_name()).arg(&prepared.data).arg(&at);
         let mut umount = pool.seawall();
         umount.arg("umount").arg(&at);
@@ -49,14 +56,6 @@ impl Drop for MountPoint {
             Ok(said) => errln!("seawall-lab: {}", String::from_utf8_lossy(&said.stderr).trim()),
             Err(e) => errln!("seawall-lab: seawall umount: {e}"),
         }
-    }
-}
-
-/// The policy's name on the command line.
-pub fn policy(prepared: &Prepared) -> &'static str {
-    match prepared.configuration.policy {
-        crate::case::PolicyName::Tail => "tail",
-        crate::case::PolicyName::Atomic => "atomic",
     }
 }
 

@@ -8,7 +8,7 @@ use seawall_awr::database::Address;
 
 use super::confine::{Confine, Limits};
 use super::memory;
-use super::mount::{MountPoint, policy};
+use super::mount::MountPoint;
 use super::prepare::{Prepared, limits};
 use super::standby::Standby;
 use crate::case::{Case, Configuration, Front, Product};
@@ -170,8 +170,9 @@ pub fn command(lab: &Lab, prepared: &Prepared, program: &Path, data: &Path) -> R
         return Ok(command);
     }
     let pool = prepared.pool.as_ref().context("a preload without a pool")?;
-    let how = (prepared.product.preset(), policy(prepared));
-    let recovery = prepared.configuration.recovery.as_deref();
+    let configuration = &prepared.configuration;
+    let how = (prepared.product.preset(), configuration.policy.name());
+    let recovery = configuration.recovery.as_deref();
     let options: Vec<&str> = recovery.map(|time| ["--recovery", time]).into_iter().flatten().collect();
     Ok(launch::under_with(lab, pool, how, &options, data, program))
 }

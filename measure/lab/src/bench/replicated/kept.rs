@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::keepers::{Keepers, Shape};
 use crate::lab::Lab;
+use crate::pool::Pool;
 
 /// Does something with a log that new keepers of this shape keep.
 pub fn with_keepers<R>(
@@ -14,5 +15,9 @@ pub fn with_keepers<R>(
 ) -> Result<R> {
     let mut keepers = Keepers::start(lab, shape)?;
     let addresses: Vec<_> = keepers.addresses().collect();
-    lab.on_keepers(bytes, &addresses, shape.acks, |lab| what(lab, &mut keepers))
+    let dir = lab.work.data("kept-log");
+    lab.identity.create_dir(&dir)?;
+    let path = dir.join("kept.log");
+    let pool = Pool::on_keepers(&lab.tools, &lab.identity, bytes, path, (&addresses, shape.acks))?;
+    lab.with_pool(pool, |lab| what(lab, &mut keepers))
 }
