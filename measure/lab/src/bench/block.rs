@@ -72,13 +72,12 @@ fn one(lab: &Lab, side: Side, shape: Shape, scope: Scope, round: usize) -> Resul
     let ops = scope.pool / 8 * 3 / shape.bs;
     let seconds = if scope.quick { 0.5 } else { 2.0 };
     let size = if shape.pattern == Pattern::Append { APPENDED_BYTES } else { FILE_BYTES };
-    let limits =
-        [("--size", size.to_string()), ("--ops", ops.to_string()), ("--seconds", seconds.to_string())];
+    let limits = [("--ops", ops.to_string()), ("--seconds", seconds.to_string())];
     let log = || -> Result<(u64, u64)> {
         if side == Side::Seawall { Ok((lab.pool.last_batch()?, lab.pool.last_lsn()?)) } else { Ok((0, 0)) }
     };
     let before = log()?;
-    let measured = measure(lab, side, shape, "block", &limits, round)?;
+    let measured = measure(lab, side, shape, "block", (size, &limits), round)?;
     let after = log()?;
     let (batches, records) = (after.0 - before.0, after.1 - before.1);
     Ok(Run { measured, device_writes: batches as f64 / records.max(1) as f64 })

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use seawall_load::write::{Pattern, Report};
 
 use super::late;
-use super::measure::key;
+use super::measure::{Shape, key};
 use super::placed::Placed;
 use super::runs::{Figure, Runs};
 use super::{Fields, Scope, SectionResult};
@@ -149,9 +149,7 @@ impl<'a> Scene<'a> {
             dir,
             pool: (side == Side::Seawall).then_some(&self.pool),
             syncs: side != Side::Unsafe,
-            pattern: Pattern::Random,
-            processes: PROCESSES,
-            bs: BLOCK_BYTES,
+            shape: Shape::shared(BLOCK_BYTES, Pattern::Random, 1, PROCESSES),
             size: file_bytes(self.bytes),
         }
     }

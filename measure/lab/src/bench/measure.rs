@@ -3,14 +3,13 @@
 //! The same program with the same options runs on every side. It reads everything back and compares it with
 //! what it knows it wrote; damage is an error, never a figure.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use seawall_load::write::{Pattern, Report};
 
 use super::Fields;
+use super::placed::{self, Placed};
 use super::runs::{Figure, Runs};
 use crate::lab::Lab;
 use crate::launch;
@@ -60,16 +59,19 @@ pub fn word(pattern: Pattern) -> &'static str {
     }
 }
 
+/// What a run may do: bytes of its file, and limits, options of the load.
+pub type Amount<'a> = (u64, &'a [(&'a str, String)]);
+
 /// One run of the write load on one side; damage found by its own check is an error.
 pub fn measure(
     lab: &Lab,
     side: Side,
     shape: Shape,
     kind: &str,
-    limits: &[(&str, String)],
+    amount: Amount<'_>,
     round: usize,
 ) -> Result<Measured> {
-    measure_around(lab, side, shape, kind, limits, round, run_load)
+    measure_around(lab, side, shape, kind, amount, round, run_load)
 }
 
 /// Runs the prepared write load: what it printed.
@@ -84,65 +86,33 @@ pub fn measure_around(
     side: Side,
     shape: Shape,
     kind: &str,
-    limits: &[(&str, String)],
+    (size, limits): Amount<'_>,
     round: usize,
     run: impl FnOnce(Command) -> Result<Vec<u8>>,
 ) -> Result<Measured> {
-    let Shape { bs, pattern, threads, processes, private } = shape;
-    let pattern = word(pattern);
-    let layout = if private { "private" } else { "shared" };
-    let what =
-        format!("round {}: {kind} {bs} {pattern}, {layout}, {processes}×{threads}, {}", round + 1, key(side));
+    let what = format!("round {}: {kind} {}, {}", round + 1, describe(&shape), key(side));
     lab.progress.doing(&what);
-    let dir = data_dir(lab, side, kind, bs)?;
-    let sync = if side == Side::Unsafe { "none" } else { "fdatasync" };
-    // A WAL-like name: the preset logs `*-wal` files from their first write on.
-    let name = if shape.pattern == Pattern::Append { "append.db-wal" } else { "load.db-wal" };
-    let (bs, threads, processes) = (bs.to_string(), threads.to_string(), processes.to_string());
-    let mut args = vec!["write", "--name", name, "--bs", &bs, "--pattern", pattern, "--sync", sync];
-    args.extend(["--layout", layout]);
-    args.extend(["--threads", &threads, "--processes", &processes]);
-    let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
-    args.extend(["--dir".into(), dir.clone().into_os_string()]);
-    if !dir.join(name).exists() {
-        prepare(lab, &args, limits)?;
-    }
+    // Each side has its own file, which every round overwrites.
+    let pattern = word(shape.pattern);
+    let dir = lab.data(side, &format!("{kind}-{}-{}-{pattern}", key(side), shape.bs));
+    let load = Placed { lab, dir, pool: None, syncs: side != Side::Unsafe, shape, size };
+    load.prepare_once()?;
+    let mut args = load.arguments();
     args.extend(limits.iter().flat_map(|(limit, value)| [limit.into(), value.into()]));
     lab.settle()?;
-    let command = launch::command(lab, side, Preset::Sqlite, &dir, &lab.tools.load, args)?;
+    let command = launch::command(lab, side, Preset::Sqlite, &load.dir, &lab.tools.load, args)?;
     let before = log_end(lab, side)?;
     let json = run(command).with_context(|| what.clone())?;
-    let report: Report = serde_json::from_slice(&json).context("the write load's report")?;
-    ensure!(report.verified.errors == 0, "{what}: damaged data: {:?}", report.verified.examples);
+    let report = placed::report(&json).with_context(|| what.clone())?;
     lab.progress.done(&format!("{what}: p50 {} µs", short(report.latency.p50_us)));
     let records = log_end(lab, side)? - before;
     let logged = (records as f64 / report.ops.max(1) as f64).min(1.0);
     Ok(Measured { report, logged })
 }
 
-/// Writes the file that is going to be overwritten, on every side without Seawall: what is measured must not
-/// begin with a log full of the preparation.
-fn prepare(lab: &Lab, args: &[OsString], limits: &[(&str, String)]) -> Result<()> {
-    let mut load = lab.command(&lab.tools.load);
-    load.args(args).args(["--warmup", "0", "--ops", "1"]);
-    limits.iter().filter(|(limit, _)| *limit == "--size").for_each(|(limit, size)| {
-        load.args([limit, size.as_str()]);
-    });
-    run_process(load, "the preparation of the file").map(drop)
-}
-
 /// Where the log ends. Only asked on Seawall's side, and while no daemon serves the pool.
 fn log_end(lab: &Lab, side: Side) -> Result<u64> {
     if side == Side::Seawall { lab.pool.last_lsn() } else { Ok(0) }
-}
-
-/// Each side has its own files, which every round overwrites.
-fn data_dir(lab: &Lab, side: Side, kind: &str, bs: u64) -> Result<PathBuf> {
-    let dir = lab.data(side, &format!("{kind}-{}-{bs}", key(side)));
-    if !dir.exists() {
-        lab.fresh_dir(&dir)?;
-    }
-    Ok(dir)
 }
 
 /// One run.

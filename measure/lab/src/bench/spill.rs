@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use seawall_load::write::{Pattern, Report};
 use serde::Deserialize;
 
+use super::measure::Shape;
 use super::placed::Placed;
 use super::runs::{Figure, Runs};
 use super::{Fields, Scope, SectionResult};
@@ -112,9 +113,7 @@ impl<'a> Scene<'a> {
             dir: self.slow.path().join(who.key()),
             pool: self.pools.get(&who),
             syncs: who != Who::Unsafe,
-            pattern: Pattern::Sequential,
-            processes: 1,
-            bs: BLOCK_BYTES,
+            shape: Shape::shared(BLOCK_BYTES, Pattern::Sequential, 1, 1),
             size: self.burst,
         }
     }

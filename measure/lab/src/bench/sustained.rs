@@ -78,10 +78,10 @@ impl Amounts {
     }
 }
 
-/// What the files take: for each side one to overwrite and one to append to, flat out and steady.
+/// What the files take: for each side two to overwrite and one to append to, flat out and steady.
 pub fn space(scope: Scope) -> u64 {
     let amounts = Amounts::of(scope.pool, scope.quick);
-    (amounts.total + amounts.file) * 2 * Side::WRITES.len() as u64
+    (amounts.total + 2 * amounts.file) * 2 * Side::WRITES.len() as u64
 }
 
 /// How many runs there will be.
@@ -123,15 +123,11 @@ impl Run {
         let appends = self.shape.pattern == Pattern::Append;
         let size = if appends { amounts.total + (1 << 20) } else { amounts.file };
         let seconds = if side == Side::Fs { amounts.fs_seconds } else { SECONDS_MAX };
-        let mut limits = vec![
-            ("--size", size.to_string()),
-            ("--sustained", amounts.total.to_string()),
-            ("--seconds", seconds.to_string()),
-        ];
+        let mut limits = vec![("--sustained", amounts.total.to_string()), ("--seconds", seconds.to_string())];
         limits.extend(self.rate.map(|rate| ("--rate", rate.to_string())));
         let kind = if self.steady { "steady" } else { "sustained" };
         let mut late_us = f64::NAN;
-        let load = measure_around(lab, side, self.shape, kind, &limits, round, |load| {
+        let load = measure_around(lab, side, self.shape, kind, (size, &limits), round, |load| {
             let (printed, late) = late::beside(|| run_load(load));
             late_us = late;
             printed

@@ -9,7 +9,8 @@ use toml::Spanned;
 use super::load::{
     DbBench, Definitions, Etcd, Files, Lmdb, Load, Pgbench, RedisBenchmark, Slob, Sqlite, Sysbench, Tprocc,
 };
-use super::schema::{Configuration, Crash, Devices, FileSystem, Measure, Role, Slicing, Source};
+use super::measure::Measure;
+use super::schema::{Configuration, Crash, Devices, FileSystem, Role, Slicing, Source};
 use super::setting::Setting;
 
 /// A case, as its file says it.

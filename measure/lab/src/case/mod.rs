@@ -8,6 +8,7 @@ pub mod builtin;
 mod check;
 mod definition;
 mod load;
+mod measure;
 pub mod page;
 mod parse;
 mod product;
@@ -22,9 +23,10 @@ pub use definition::Case;
 pub use load::{
     DbBench, Definitions, Etcd, Files, Lmdb, Load, Pgbench, RedisBenchmark, Slob, Sqlite, Sysbench, Tprocc,
 };
+pub use measure::Measure;
 pub use parse::{CaseError, parse};
 pub use product::Product;
 pub use schema::{
-    Configuration, Crash, Devices, FileSystem, Front, Measure, Medium, PolicyName, Role, Slicing, Source, Wal,
+    Configuration, Crash, Devices, FileSystem, Front, Medium, PolicyName, Role, Slicing, Source, Wal,
 };
 pub use setting::Setting;

@@ -11,7 +11,7 @@ use seawall_load::write::Pattern;
 
 use super::row::Row;
 use crate::bench::Scope;
-use crate::bench::measure::{self, Shape, describe, word};
+use crate::bench::measure::{self, Shape, describe};
 use crate::lab::Lab;
 use crate::mount::Mount;
 use crate::process::run;
@@ -66,13 +66,11 @@ fn writes(lab: &Lab, mount: &Mount, scope: Scope) -> Result<Vec<Row>> {
                 mount.settle()?;
                 let ops = lab.pool.size() / 2 / shape.bs;
                 let limits = [
-                    ("--size", FILE_BYTES.to_string()),
                     ("--ops", ops.min(10_000).to_string()),
                     ("--seconds", if scope.quick { "0.5" } else { "1.5" }.to_owned()),
                 ];
-                // Files of their own for each pattern: one that was appended to is longer.
-                let kind = format!("mount-{}", word(shape.pattern));
-                let measured = measure::measure(lab, side, shape, &kind, &limits, round)?;
+                let amount = (FILE_BYTES, &limits[..]);
+                let measured = measure::measure(lab, side, shape, "mount", amount, round)?;
                 row.rates.add(side, measured.report.ops_per_s);
             }
         }

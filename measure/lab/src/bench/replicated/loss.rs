@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::super::Scope;
 use super::super::late;
+use super::super::measure::Shape as WriteShape;
 use super::super::placed::Placed;
 use super::kept::with_keepers;
 use super::row::{Row, Target};
@@ -53,9 +54,7 @@ fn load(lab: &Lab) -> Placed<'_> {
         dir: lab.work.data("replicated-loss"),
         pool: Some(&lab.pool),
         syncs: true,
-        pattern: Pattern::Random,
-        processes: PROCESSES,
-        bs: BLOCK_BYTES,
+        shape: WriteShape::shared(BLOCK_BYTES, Pattern::Random, 1, PROCESSES),
         size: FILE_BYTES,
     }
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, anyhow};
 use seawall_load::write::{Pattern, Report};
 
 use super::super::Scope;
-use super::super::measure::{key, word};
+use super::super::measure::{Shape as WriteShape, key, word};
 use super::super::placed::Placed;
 use super::super::runs::Runs;
 use super::kept::with_keepers;
@@ -66,9 +66,7 @@ fn placed(lab: &Lab, side: Side, processes: u32, pattern: Pattern) -> Placed<'_>
         dir: lab.data(side, &format!("replicated-{}", key(side))),
         pool: (side == Side::Seawall).then_some(&lab.pool),
         syncs: true,
-        pattern,
-        processes,
-        bs: BLOCK_BYTES,
+        shape: WriteShape::shared(BLOCK_BYTES, pattern, 1, processes),
         size: FILE_BYTES,
     }
 }
