@@ -11,6 +11,7 @@ mod load;
 mod memory;
 pub mod mount;
 mod observe;
+mod pools;
 mod prepare;
 pub mod record;
 mod resume;

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use seawall_awr::placement::Placement;
-use seawall_load::write::parse_bytes;
 
 use super::confine::{Confine, Limits};
 use super::load;
 use super::mount::{LoopDisk, MountPoint};
+use super::pools::pool;
 use super::throttle::Throttle;
 use crate::case::{Case, Configuration, Devices, FileSystem, Front, Medium, Product, Wal};
 use crate::etcd;
@@ -24,7 +24,6 @@ use crate::pool::Pool;
 use crate::slow_disk::SlowDisk;
 use crate::tools::eatmydata_library;
 
-const POOL: u64 = 256 << 20;
 /// Of a file system of its own for the log.
 const LOOP_BYTES: u64 = 2 << 30;
 
@@ -78,14 +77,7 @@ impl Prepared {
         template: &Template<'_>,
         means: &Means<'_>,
     ) -> Result<Self> {
-        let asks_for_no_sync = configuration.settings.contains_key("unsafe-no-fsync");
-        ensure!(
-            product != Product::Etcd || !asks_for_no_sync || etcd::can_be_unsafe(),
-            "this etcd cannot be told not to sync: 3.5 and later can"
-        );
-        if configuration.eatmydata {
-            eatmydata_library()?;
-        }
+        find_programs(product, &configuration)?;
         // Tried now, so that a case does not end half-way.
         drop(Confine::to(Limits { memory: means.memory, ..limits(&configuration) })?);
         let keepers = configuration
@@ -98,15 +90,7 @@ impl Prepared {
             (None, Some(files)) => Some(LoopDisk::of(lab, &configuration.name, DEVICE_BYTES, files)?),
             (None, None) => None,
         };
-        let data = match (&device, means.slow) {
-            (Some(device), _) => template.copy_into(device.path())?,
-            (None, Some(slow)) => {
-                let dir = slow.path().join(&configuration.name);
-                lab.fresh_dir(&dir)?;
-                template.copy_into(&dir)?
-            }
-            (None, None) => template.copy_as(&configuration.name)?,
-        };
+        let data = copy(lab, template, &configuration.name, (device.as_ref(), means.slow))?;
         load::copy_ledger(lab, &configuration.name)?;
         let (placement, devices) = (BTreeMap::new(), device.into_iter().collect());
         let mut prepared =
@@ -222,6 +206,37 @@ impl Drop for Prepared {
     }
 }
 
+/// What the configuration needs of the machine beside its database.
+fn find_programs(product: Product, configuration: &Configuration) -> Result<()> {
+    let asks_for_no_sync = configuration.settings.contains_key("unsafe-no-fsync");
+    ensure!(
+        product != Product::Etcd || !asks_for_no_sync || etcd::can_be_unsafe(),
+        "this etcd always syncs: --unsafe-no-fsync came with 3.5"
+    );
+    if configuration.eatmydata {
+        eatmydata_library()?;
+    }
+    Ok(())
+}
+
+/// The configuration's own copy of the template, on a disk of its own, on the slow one, or in the work directory.
+fn copy(
+    lab: &Lab,
+    template: &Template<'_>,
+    name: &str,
+    (device, slow): (Option<&LoopDisk>, Option<&SlowDisk>),
+) -> Result<PathBuf> {
+    match (device, slow) {
+        (Some(device), _) => template.copy_into(device.path()),
+        (None, Some(slow)) => {
+            let dir = slow.path().join(name);
+            lab.fresh_dir(&dir)?;
+            template.copy_into(&dir)
+        }
+        (None, None) => template.copy_as(name),
+    }
+}
+
 /// A stand-in for a disk.
 fn device(lab: &Lab, configuration: &str, what: &str) -> Result<LoopDisk> {
     LoopDisk::device(lab, &format!("{configuration}-{what}"), DEVICE_BYTES)
@@ -245,44 +260,6 @@ pub fn show_places(paths: &[PathBuf]) -> Result<()> {
         outln!("{}: {}, mounted at {}", path.display(), found.in_words(), found.mounted_at.display());
     }
     Ok(())
-}
-
-fn pool(lab: &Lab, configuration: &Configuration, keepers: Option<&Keepers>) -> Result<Option<Pool>> {
-    let Some(medium) = configuration.medium else { return Ok(None) };
-    let size = match &configuration.pool {
-        Some(text) => parse_bytes(text).map_err(anyhow::Error::msg)?,
-        None => POOL,
-    };
-    let name = &configuration.name;
-    let pool = match medium {
-        Medium::Emulated => Pool::create(&lab.tools, &lab.identity, size, &format!("-{name}"))?,
-        Medium::File => {
-            let dir = lab.work.data("pools");
-            lab.identity.create_dir(&dir)?;
-            Pool::durable(&lab.tools, &lab.identity, size, dir.join(format!("{name}.pool")))?
-        }
-        Medium::Block | Medium::Replicated => {
-            let dir = lab.work.data("pools");
-            lab.identity.create_dir(&dir)?;
-            let path = dir.join(format!("{name}.log"));
-            match keepers {
-                None => Pool::on_block(&lab.tools, &lab.identity, size, path)?,
-                Some(keepers) => {
-                    let addresses: Vec<_> = keepers.addresses().collect();
-                    Pool::on_keepers(&lab.tools, &lab.identity, size, path, (&addresses, keepers.shape.acks))?
-                }
-            }
-        }
-        Medium::Dax => {
-            let mounts = seawall_media::dax_mounts();
-            let mount = mounts.first().context("no file system of this machine is mounted with DAX")?;
-            refuse_decoy(&Placement::of(mount)?)?;
-            let file = format!("seawall-lab-{}-{name}.pool", std::process::id());
-            Pool::durable(&lab.tools, &lab.identity, size, mount.join(file))?
-        }
-    };
-    let cache = configuration.cache.as_deref().map(parse_bytes).transpose().map_err(anyhow::Error::msg)?;
-    Ok(Some(pool.with_cache(cache.unwrap_or(0))))
 }
 
 /// The directory on another disk, if it is one.

@@ -10,7 +10,7 @@ use crate::mariadb::DATABASE;
 use crate::process::run as finish;
 use crate::trial::server::{Database, Server};
 
-/// Pairs that one client is told at once: its start takes a while.
+/// One client runs so many pairs, since its start takes a while.
 const DATABASES: usize = 5;
 const TABLES: usize = 100;
 

@@ -1,5 +1,5 @@
-//! Programs that have their store in themselves: db_bench on RocksDB, and ours on SQLite, on LMDB and on plain files. Several run at once,
-//! each with a store of its own, where a case asks for that.
+//! Programs that have their store in themselves: db_bench on RocksDB, and ours on SQLite, on LMDB and on plain files.
+//! Several run at once, each with a store of its own, where a case asks for that.
 //!
 //! SQLite's and LMDB's commits are counted afterwards. db_bench keeps no account, so its stores are opened again, every
 //! checksum verified and everything read back.
@@ -67,12 +67,7 @@ impl Programs<'_> {
             found += match self.stage.case.load() {
                 Load::DbBench(_) => return self.check_db_bench(),
                 Load::Sqlite(_) => {
-                    let check = server::command(
-                        self.stage.lab,
-                        self.prepared,
-                        &self.stage.lab.tools.load,
-                        self.data,
-                    )?;
+                    let check = self.command(&self.stage.lab.tools.load)?;
                     sqlite::commits_in(self.stage.lab, check, &store)?
                 }
                 _ => {
