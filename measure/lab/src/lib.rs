@@ -27,6 +27,7 @@ pub mod interval;
 pub mod keepers;
 pub mod lab;
 pub mod launch;
+pub mod loop_disk;
 pub mod machine;
 pub mod mariadb;
 pub mod mount;

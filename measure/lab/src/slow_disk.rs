@@ -11,7 +11,7 @@ use seawall_faulty_disk::Disk;
 
 use crate::identity::Identity;
 use crate::lab::Lab;
-use crate::trial::mount::LoopDisk;
+use crate::loop_disk::LoopDisk;
 
 /// Mounted; unmounted on drop, the file system first.
 pub struct SlowDisk {

@@ -5,10 +5,8 @@ use std::ops::Range;
 use seawall_load::write::parse_bytes;
 use toml::Spanned;
 
-use super::wrong::Wrong;
+use super::wrong::{Checked, Wrong};
 use super::{Case, Configuration, Devices, Front, Load, Measure, Medium, Product, Role, Slicing, Wal};
-
-type Checked = Result<(), Wrong>;
 
 fn wrong(at: Range<usize>, what: String) -> Checked {
     Err(Wrong { at, what })

@@ -6,10 +6,11 @@
 
 mod confine;
 mod crash;
+mod decoy;
 mod kill;
 mod load;
 mod memory;
-pub mod mount;
+mod mount;
 mod observe;
 mod pools;
 mod prepare;
@@ -21,8 +22,8 @@ pub mod slices;
 mod snap;
 mod stage;
 mod standby;
-mod throttle;
+pub mod throttle;
 mod turn;
 
-pub use prepare::{refuse_decoy, show_places};
+pub use decoy::{refuse_decoy, show_places};
 pub use run::{at_position, run};

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use seawall_awr::placement::Placement;
 use seawall_load::write::parse_bytes;
 
-use super::prepare::refuse_decoy;
+use super::decoy::refuse_decoy;
 use crate::case::{Configuration, Medium};
 use crate::keepers::Keepers;
 use crate::lab::Lab;

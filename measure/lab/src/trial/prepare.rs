@@ -11,14 +11,16 @@ use anyhow::{Context, Result, ensure};
 use seawall_awr::placement::Placement;
 
 use super::confine::{Confine, Limits};
+use super::decoy::refuse_decoy;
 use super::load;
-use super::mount::{LoopDisk, MountPoint};
+use super::mount::MountPoint;
 use super::pools::pool;
 use super::throttle::Throttle;
 use crate::case::{Case, Configuration, Devices, FileSystem, Front, Medium, Product, Wal};
 use crate::etcd;
 use crate::keepers::{Keepers, Shape};
 use crate::lab::Lab;
+use crate::loop_disk::LoopDisk;
 use crate::pg::Template;
 use crate::pool::Pool;
 use crate::slow_disk::SlowDisk;
@@ -240,26 +242,6 @@ fn copy(
 /// A stand-in for a disk.
 fn device(lab: &Lab, configuration: &str, what: &str) -> Result<LoopDisk> {
     LoopDisk::device(lab, &format!("{configuration}-{what}"), DEVICE_BYTES)
-}
-
-/// A mount that pretends to be on a device.
-#[derive(Debug, thiserror::Error)]
-#[error("refused: {0}")]
-pub struct Refused(String);
-
-/// An error that names it, if it is one.
-pub fn refuse_decoy(found: &Placement) -> Result<(), Refused> {
-    found.decoy().map_or(Ok(()), |why| Err(Refused(why)))
-}
-
-/// `where`: says what directories lie on; one that pretends is an error.
-pub fn show_places(paths: &[PathBuf]) -> Result<()> {
-    for path in paths {
-        let found = Placement::of(path).with_context(|| format!("what {} lies on", path.display()))?;
-        refuse_decoy(&found)?;
-        outln!("{}: {}, mounted at {}", path.display(), found.in_words(), found.mounted_at.display());
-    }
-    Ok(())
 }
 
 /// The directory on another disk, if it is one.

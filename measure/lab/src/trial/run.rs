@@ -7,8 +7,9 @@ use anyhow::{Context, Result, bail, ensure};
 use seawall_awr::placement::Placement;
 use seawall_load::sqlite::JournalMode;
 
+use super::decoy::{Refused, refuse_decoy};
 use super::load;
-use super::prepare::{DEVICE_BYTES, Means, Prepared, Refused, refuse_decoy};
+use super::prepare::{DEVICE_BYTES, Means, Prepared};
 use super::record::{Record, Turn};
 use super::resume::Trial;
 use super::stage::Stage;

@@ -3,27 +3,13 @@
 mod others;
 mod postgres;
 
-use std::ops::RangeInclusive;
-
 use seawall_load::installed::Tool;
 
 pub use others::{DbBench, Defined, Definitions, Etcd, Files, Lmdb, RedisBenchmark, Sqlite, Sysbench};
 pub use postgres::{Pgbench, Slob, Tprocc};
 
 use super::Product;
-use super::wrong::Wrong;
-
-type Checked = Result<(), Wrong>;
-
-/// Whether each number of a table is in its range.
-fn within(table: &str, numbers: &[(&str, u32, RangeInclusive<u32>)]) -> Checked {
-    if numbers.iter().all(|(_, value, range)| range.contains(value)) {
-        return Ok(());
-    }
-    let ranges =
-        numbers.iter().map(|(name, _, range)| format!("{name} from {} to {}", range.start(), range.end()));
-    Err(Wrong { at: 0..0, what: format!("[{table}]: {}", ranges.collect::<Vec<_>>().join(", ")) })
-}
+use super::wrong::Checked;
 
 /// A case's load.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Checked, within};
+use crate::case::wrong::{Checked, within};
 
 /// sysbench's `oltp_update_index` on MariaDB: an indexed column counted up, one row a transaction.
 #[derive(Clone, Debug, Deserialize)]

@@ -6,9 +6,8 @@ use seawall_load::slob::{CommitMode, Conf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Checked, within};
 use crate::case::Setting;
-use crate::case::wrong::Wrong;
+use crate::case::wrong::{Checked, Wrong, within};
 use crate::pg::Test;
 
 /// Clients of pgbench, one commit a transaction.
