@@ -14,9 +14,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use seawall_core::file::captured::Captured;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::format::Handle;
+use seawall_core::table::RootEntry;
 use seawall_core::{Errno, FileRef, Place, certain, directory, policy};
 use seawall_media::ordered::keeps_names_in_order;
-use seawall_media::{durable, identity};
+use seawall_media::{Identity, durable, identity};
 use seawall_stats::Class;
 
 use crate::parts::files::{Managed, path_of, reopen};
@@ -49,61 +50,93 @@ fn register_in_turn(
     if let Some(known) = daemon.engine.find(stat.st_dev, stat.st_ino) {
         return Ok(known);
     }
-    let refuse = |why: &str| {
-        daemon.left_out.note(&path, why);
-        let text = format!("names in {} are not in the log (their syncs stay real): {why}", path.display());
-        daemon.log.say_once(&text, &text);
-        REFUSED
-    };
     let entry = daemon.roots.get(root).filter(|entry| is_in_use(shm, root) && path.starts_with(&entry.path));
     let entry = entry.ok_or(BYPASS)?;
     if daemon.freeze.covers(&entry) || daemon.is_alone() {
         return Err(LATER);
     }
-    if !keeps_names_in_order(fd) {
-        return Err(refuse(
-            "its file system does not keep changes of names in order: XFS does, and so does ext4 with a \
-             journal",
-        ));
-    }
-    if stat.st_uid != entry.uid {
-        return Err(refuse(&format!(
-            "it belongs to user {}, and its database to user {}",
-            stat.st_uid, entry.uid
-        )));
-    }
-    if is_case_folded(fd) {
-        return Err(refuse("its names do not distinguish upper and lower case"));
-    }
+    suits(fd, stat, &entry).map_err(|why| refuse(daemon, &path, &why))?;
     if !evict::has_room(daemon) {
         return Err(LATER);
     }
-    let identity = identity(fd).map_err(|e| refuse(&e.to_string()))?;
-    Handle::new(identity.kind, &identity.handle).ok_or_else(|| refuse("its file handles are too long"))?;
-    let open = || reopen(fd, false).map_err(|e| refuse(&format!("cannot open it for syncing: {e}")));
+    let identity = comparable(fd).map_err(|why| refuse(daemon, &path, &why))?;
+    enter(daemon, (fd, stat), path.clone(), (root, &entry), &identity).map_err(|no| match no {
+        No::Refused(why) => refuse(daemon, &path, &why),
+        No::Full => LATER,
+    })
+}
+
+/// Says once why the names in a directory are not in the log.
+fn refuse(daemon: &Daemon, path: &Path, why: &str) -> Unmanaged {
+    daemon.left_out.note(path, why);
+    let text = format!("names in {} are not in the log (their syncs stay real): {why}", path.display());
+    daemon.log.say_once(&text, &text);
+    REFUSED
+}
+
+/// Whether changes of the names in it can be records. If not, why.
+fn suits(fd: &OwnedFd, stat: &Stat, entry: &RootEntry) -> Result<(), String> {
+    if !keeps_names_in_order(fd) {
+        let why = "its file system does not keep changes of names in order: XFS does, and so does ext4 with a \
+                   journal";
+        return Err(why.into());
+    }
+    if stat.st_uid != entry.uid {
+        return Err(format!("it belongs to user {}, and its database to user {}", stat.st_uid, entry.uid));
+    }
+    if is_case_folded(fd) {
+        return Err("its names do not distinguish upper and lower case".into());
+    }
+    Ok(())
+}
+
+/// What tells it from other directories, if a file's handle there fits into a record. If not, why.
+fn comparable(fd: &OwnedFd) -> Result<Identity, String> {
+    let identity = identity(fd).map_err(|e| e.to_string())?;
+    match Handle::new(identity.kind, &identity.handle) {
+        Some(_) => Ok(identity),
+        None => Err("its file handles are too long".into()),
+    }
+}
+
+/// Why a directory has not entered the log.
+enum No {
+    Refused(String),
+    /// The table of files has no room now.
+    Full,
+}
+
+/// Raises its guard and enters it into the tables; last, makes it findable.
+fn enter(
+    daemon: &Daemon,
+    (fd, stat): (&OwnedFd, &Stat),
+    path: PathBuf,
+    (root, entry): (u32, &RootEntry),
+    identity: &Identity,
+) -> Result<FileRef, No> {
+    let refused = |e: &dyn std::fmt::Display| No::Refused(e.to_string());
+    let open = || reopen(fd, false).map_err(|e| refused(&format!("cannot open it for syncing: {e}")));
     let (file, destaged) = (open()?, open()?);
-    let raised = daemon.guards.raise(&entry, &guarded(&path), &daemon.claim());
-    let raised = raised.map_err(|e| refuse(&e.to_string()))?;
+    let raised = daemon.guards.raise(entry, &guarded(&path), &daemon.claim()).map_err(|e| refused(&e))?;
     daemon.guards.watch(&daemon.watch, &daemon.log);
-    let inode = (stat.st_dev, stat.st_ino);
+    let (dev, ino) = (stat.st_dev, stat.st_ino);
     let registered = daemon.engine.register(&Newcomer {
         root,
-        identity: &identity,
+        identity,
         hint: path.strip_prefix(&entry.path).unwrap_or(Path::new("")),
-        inode,
+        inode: (dev, ino),
         class: Class::Other,
         begins: Begins::Outside,
         is_named_by_directory: true,
         is_directory: true,
     });
-    let registered = registered.map_err(|e| refuse(&e.to_string()))?;
+    let registered = registered.map_err(|e| refused(&e))?;
     let reference = registered.file();
     daemon.guards.protect(reference.slot, raised);
-    let (dev, ino) = inode;
     daemon.files.insert(Managed { reference, root, is_directory: true, file, destaged, path, dev, ino });
     registered.admit(daemon.me(), || Ok(())).ok_or_else(|| {
-        forget::strike_out(daemon, reference.slot, inode);
-        LATER
+        forget::strike_out(daemon, reference.slot, (dev, ino));
+        No::Full
     })
 }
 

@@ -44,6 +44,7 @@ mod asleep;
 mod backing;
 pub mod boot;
 pub mod cache;
+mod candidate;
 mod closing;
 pub mod control;
 mod descriptors;

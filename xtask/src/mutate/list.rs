@@ -367,9 +367,11 @@ mutants! {
         "disk: who cannot flush is answered at once":
             "    if disk.has_cache.load(Relaxed) {" => "    if disk.has_cache.load(Relaxed) || {m} {",
     }
-    "storage/daemon/src/register.rs" {
+    "storage/daemon/src/candidate.rs" {
         "guard: not bound to its file":
             "        daemon.guards.protect(reference.slot, raised);" => "        if !{m} { daemon.guards.protect(reference.slot, raised); }",
+    }
+    "storage/daemon/src/register.rs" {
         "guard: for what is no database":
             "manage == Manage::IfSqlite && !is_sqlite(fd)" => "manage == Manage::IfSqlite && !is_sqlite(fd) && !{m}",
     }
