@@ -1,5 +1,6 @@
 //! Messages with descriptors over `SOCK_SEQPACKET` Unix sockets, and who is at the other end.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -131,11 +132,18 @@ fn send_by(
 /// # Errors
 /// What the kernel said.
 pub fn receive(socket: impl AsFd) -> io::Result<Option<Message>> {
-    let mut bytes = vec![0; MESSAGE_MAX];
+    thread_local! {
+        /// To clear so much room for each message takes longer than to receive one.
+        static ROOM: RefCell<Box<[u8]>> = RefCell::new(vec![0; MESSAGE_MAX].into_boxed_slice());
+    }
+    ROOM.with_borrow_mut(|room| receive_into(socket, room))
+}
+
+fn receive_into(socket: impl AsFd, room: &mut [u8]) -> io::Result<Option<Message>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let got = rustix::io::retry_on_intr(|| {
-        let mut into = [IoSliceMut::new(&mut bytes)];
+        let mut into = [IoSliceMut::new(room)];
         rustix::net::recvmsg(&socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)
     })?;
     let mut descriptors = Vec::new();
@@ -147,8 +155,7 @@ pub fn receive(socket: impl AsFd) -> io::Result<Option<Message>> {
     if got.bytes == 0 {
         return Ok(None);
     }
-    bytes.truncate(got.bytes);
-    Ok(Some(Message { bytes, descriptors }))
+    Ok(Some(Message { bytes: room[..got.bytes].to_vec(), descriptors }))
 }
 
 #[cfg(test)]
