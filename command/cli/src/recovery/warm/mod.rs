@@ -25,6 +25,8 @@ use crate::size;
 use note::Note;
 use pieces::{PIECE, Pieces};
 
+/// The first note comes so soon, for a machine that crashes within the first minute.
+const FIRST: Duration = Duration::from_secs(10);
 /// Between two notes.
 const EVERY: Duration = Duration::from_secs(60);
 /// Of the memory that is free or could be, so much is filled at most.
@@ -51,8 +53,10 @@ impl Warm {
             if let Some(before) = Note::load(&self.data).filter(|note| !note.is_of_this_boot()) {
                 self.bring_back(&before);
             }
+            let mut pause = FIRST;
             loop {
-                std::thread::sleep(EVERY);
+                std::thread::sleep(pause);
+                pause = EVERY;
                 if Running::ready(&self.data).is_some() {
                     self.look().keep(&self.data);
                 }
