@@ -8,9 +8,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use cli::output::print;
+use seawall_load::etcd::{Etcd, Puts};
 use seawall_load::ledger::Verdict;
+use seawall_load::ledger_load::{Check, Load};
+use seawall_load::mariadb::Mariadb;
+use seawall_load::pg::Postgres;
+use seawall_load::redis::Redis;
+use seawall_load::sqlite::Sqlite;
 use seawall_load::write::verify::{self, Expectation};
-use seawall_load::{etcd, files, mariadb, pg, redis, sqlite, stream, write};
+use seawall_load::{files, sqlite, stream, write};
 
 /// Loads that check their own data
 ///
@@ -45,23 +51,23 @@ enum Command {
     /// Insert and update in SQLite, one commit after another
     Sqlite(sqlite::Options),
     /// Compare the ledger of `sqlite` with the database
-    CheckSqlite(sqlite::CheckOptions),
+    CheckSqlite(Check<Sqlite>),
     /// Commit rows in PostgreSQL and note each acknowledged one in a ledger
-    LedgerPg(pg::Options),
+    LedgerPg(Load<Postgres>),
     /// Compare the ledger of `ledger-pg` with the database
-    CheckPg(pg::CheckOptions),
+    CheckPg(Check<Postgres>),
     /// Commit transfers in MariaDB and note each acknowledged one in a ledger
-    LedgerMariadb(mariadb::Options),
+    LedgerMariadb(Load<Mariadb>),
     /// Compare the ledger of `ledger-mariadb` with the database
-    CheckMariadb(mariadb::CheckOptions),
+    CheckMariadb(Check<Mariadb>),
     /// Execute transactions in Redis and note each acknowledged one in a ledger
-    LedgerRedis(redis::Options),
+    LedgerRedis(Load<Redis>),
     /// Compare the ledger of `ledger-redis` with the server
-    CheckRedis(redis::CheckOptions),
+    CheckRedis(Check<Redis>),
     /// Put keys in etcd and note each acknowledged one in a ledger
-    LedgerEtcd(etcd::Options),
+    LedgerEtcd(Load<Puts>),
     /// Compare the ledger of `ledger-etcd` with the server
-    CheckEtcd(etcd::CheckOptions),
+    CheckEtcd(Check<Etcd>),
 }
 
 #[derive(Args)]
@@ -104,15 +110,15 @@ fn run(command: Command) -> Result<bool> {
         Command::Files(options) => print(&files::run(&options)?).map(|()| true),
         Command::CheckFiles(options) => judge(&files::check(&options)?),
         Command::Sqlite(options) => print(&sqlite::run(&options)?).map(|()| true),
-        Command::CheckSqlite(options) => judge(&sqlite::check(&options)?),
-        Command::LedgerPg(options) => print(&pg::run(&options)?).map(|()| true),
-        Command::CheckPg(options) => judge(&pg::check(&options)?),
-        Command::LedgerMariadb(options) => print(&mariadb::run(&options)?).map(|()| true),
-        Command::CheckMariadb(options) => judge(&mariadb::check(&options)?),
-        Command::LedgerRedis(options) => print(&redis::run(&options)?).map(|()| true),
-        Command::CheckRedis(options) => judge(&redis::check(&options)?),
-        Command::LedgerEtcd(options) => print(&etcd::run(&options)?).map(|()| true),
-        Command::CheckEtcd(options) => judge(&etcd::check(&options)?),
+        Command::CheckSqlite(check) => judge(&check.verdict()?),
+        Command::LedgerPg(load) => print(&load.run()?).map(|()| true),
+        Command::CheckPg(check) => judge(&check.verdict()?),
+        Command::LedgerMariadb(load) => print(&load.run()?).map(|()| true),
+        Command::CheckMariadb(check) => judge(&check.verdict()?),
+        Command::LedgerRedis(load) => print(&load.run()?).map(|()| true),
+        Command::CheckRedis(check) => judge(&check.verdict()?),
+        Command::LedgerEtcd(load) => print(&load.run()?).map(|()| true),
+        Command::CheckEtcd(check) => judge(&check.verdict()?),
     }
 }
 

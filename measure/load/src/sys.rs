@@ -1,13 +1,13 @@
-//! The libc calls under test, and nothing else.
+//! The calls under test, and nothing else.
 //!
-//! They go through the `libc` crate on purpose: these are the C library's own exported symbols, the
-//! ones a database calls and `LD_PRELOAD` interposes. A raw system call would slip past Seawall and
-//! measure something else. All of this crate's `unsafe` lives here.
+//! They are the C library's own exported symbols, the ones a database calls and `LD_PRELOAD` interposes: `std::fs` makes
+//! them one by one, each for one of its methods. A raw system call would slip past Seawall and measure something else.
+//! All of this crate's `unsafe` lives here.
 
-use std::ffi::CString;
-use std::io::{self, Error, ErrorKind};
-use std::os::fd::RawFd;
-use std::os::unix::ffi::OsStrExt;
+use std::fs::File;
+use std::io::{self, Error, ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,47 +25,36 @@ pub enum OpenMode {
 }
 
 /// An open file; closed on drop.
-pub struct Fd(RawFd);
+pub struct Fd(File);
 
 impl Fd {
     /// Opens `path`.
     pub fn open(path: &Path, mode: OpenMode) -> io::Result<Self> {
-        let path = CString::new(path.as_os_str().as_bytes())?;
-        let flags = libc::O_CLOEXEC
-            | match mode {
-                OpenMode::ReadWrite => libc::O_RDWR | libc::O_CREAT,
-                OpenMode::Append => libc::O_RDWR | libc::O_CREAT | libc::O_APPEND,
-                OpenMode::Read => libc::O_RDONLY,
-                OpenMode::ReadDirect => libc::O_RDONLY | libc::O_DIRECT,
-            };
-        // SAFETY: `path` is NUL-terminated and outlives the call; the mode argument is given.
-        let fd = unsafe { libc::open(path.as_ptr(), flags, 0o644) };
-        if fd < 0 { Err(Error::last_os_error()) } else { Ok(Fd(fd)) }
+        let mut options = File::options();
+        options.read(true).mode(0o644);
+        match mode {
+            OpenMode::ReadWrite => options.write(true).create(true).truncate(false),
+            OpenMode::Append => options.append(true).create(true),
+            OpenMode::Read => &mut options,
+            OpenMode::ReadDirect => options.custom_flags(libc::O_DIRECT),
+        };
+        options.open(path).map(Fd)
     }
 
     /// Writes the whole buffer at an offset.
-    pub fn pwrite_all(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-        while !bytes.is_empty() {
-            // SAFETY: pointer and length are those of a live slice.
-            let n = unsafe { libc::pwrite(self.0, bytes.as_ptr().cast(), bytes.len(), offset as i64) };
-            let n = progress(n)?;
-            bytes = &bytes[n..];
-            offset += n as u64;
-        }
-        Ok(())
+    pub fn pwrite_all(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
     }
 
     /// Writes the whole buffer in one call at the file's end (`O_APPEND`) or current offset.
     pub fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         loop {
-            // SAFETY: pointer and length are those of a live slice.
-            let n = unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) };
-            match progress(n)? {
-                0 => continue,
-                n if n == bytes.len() => return Ok(()),
+            return match (&self.0).write(bytes) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 // Continuing would tear an appended block apart when others append too.
-                _ => return Err(Error::new(ErrorKind::WriteZero, "short write")),
-            }
+                Ok(n) if n < bytes.len() => Err(Error::new(ErrorKind::WriteZero, "short write")),
+                done => done.map(drop),
+            };
         }
     }
 
@@ -73,28 +62,25 @@ impl Fd {
     pub fn pread_full(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < bytes.len() {
-            let rest = &mut bytes[done..];
-            let at = offset as i64 + done as i64;
-            // SAFETY: pointer and length are those of a live, exclusive slice.
-            let n = unsafe { libc::pread(self.0, rest.as_mut_ptr().cast(), rest.len(), at) };
-            if n == 0 {
-                break;
+            match self.0.read_at(&mut bytes[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
-            done += progress(n)?;
         }
         Ok(done)
     }
 
     /// `fdatasync`.
     pub fn fdatasync(&self) -> io::Result<()> {
-        // SAFETY: takes no memory.
-        if unsafe { libc::fdatasync(self.0) } == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+        self.0.sync_data()
     }
 
     /// `posix_fadvise`: its pages in the page cache are not needed; dirty ones stay.
     pub fn forget_pages(&self) -> io::Result<()> {
         // SAFETY: takes no memory.
-        match unsafe { libc::posix_fadvise(self.0, 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        match unsafe { libc::posix_fadvise(self.0.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
             0 => Ok(()),
             error => Err(Error::from_raw_os_error(error)),
         }
@@ -102,38 +88,12 @@ impl Fd {
 
     /// `ftruncate`.
     pub fn truncate(&self, len: u64) -> io::Result<()> {
-        // SAFETY: takes no memory.
-        if unsafe { libc::ftruncate(self.0, len as i64) } == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+        self.0.set_len(len)
     }
 
     /// The file's size.
-    pub fn len(&self) -> io::Result<u64> {
-        // SAFETY: takes no memory.
-        let end = unsafe { libc::lseek(self.0, 0, libc::SEEK_END) };
-        if end < 0 { Err(Error::last_os_error()) } else { Ok(end as u64) }
-    }
-
-    /// Whether the file is empty.
-    pub fn is_empty(&self) -> io::Result<bool> {
-        Ok(self.len()? == 0)
-    }
-}
-
-impl Drop for Fd {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is ours and not used afterwards.
-        unsafe { libc::close(self.0) };
-    }
-}
-
-/// Turns a byte count from libc into progress; an interrupted call made none.
-fn progress(n: isize) -> io::Result<usize> {
-    if n >= 0 {
-        return Ok(n as usize);
-    }
-    match Error::last_os_error() {
-        e if e.kind() == ErrorKind::Interrupted => Ok(0),
-        e => Err(e),
+    pub fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
     }
 }
 

@@ -22,11 +22,15 @@ impl Scene {
         self.0.path().join(name)
     }
 
-    fn call(&self, command: &str, args: &[&str]) -> Said {
+    fn command(&self, command: &str, args: &[&str]) -> Command {
         let mut load = Command::new(env!("CARGO_BIN_EXE_seawall-load"));
         load.args(["slob", command, "--database", "sqlite", "--json", "--db"]).arg(self.path("slob.db"));
         load.arg("--ledger").arg(self.path("ledger")).args(args);
-        Said(load.output().expect("seawall-load"))
+        load
+    }
+
+    fn call(&self, command: &str, args: &[&str]) -> Said {
+        Said(self.command(command, args).output().expect("seawall-load"))
     }
 
     fn run(&self, args: &[&str]) -> Outcome {
@@ -158,21 +162,9 @@ fn mistakes_are_named() {
 #[test]
 fn an_interrupted_run_tells_what_it_did() {
     let scene = Scene::new();
-    let mut load = Command::new(env!("CARGO_BIN_EXE_seawall-load"));
-    load.args([
-        "slob",
-        "run",
-        "--database",
-        "sqlite",
-        "--json",
-        "--scale",
-        "200",
-        "--set",
-        "SCAN_TABLE_SZ=8",
-    ]);
-    load.args(["--set", "UPDATE_PCT=100", "--db"]).arg(scene.path("slob.db"));
-    load.arg("--ledger").arg(scene.path("ledger")).stdout(Stdio::piped()).stderr(Stdio::null());
-    let load = load.spawn().expect("started");
+    let settings = ["--scale", "200", "--set", "SCAN_TABLE_SZ=8", "--set", "UPDATE_PCT=100"];
+    let mut load = scene.command("run", &settings);
+    let load = load.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     let lines = || std::fs::read_to_string(scene.path("ledger")).expect("the ledger").lines().count();
     while lines() < 10 {
         std::thread::sleep(std::time::Duration::from_millis(5));

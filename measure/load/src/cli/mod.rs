@@ -1,5 +1,6 @@
 //! The command line of the larger loads.
 
+mod job;
 pub mod output;
 mod progress;
 pub mod slob;

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use seawall_load::progress::Progress;
-use seawall_load::slob::{self, CommitMode, Conf, RunOptions};
-use seawall_load::sys;
-use seawall_load::target::TargetOptions;
+use seawall_load::slob::{self, CheckReport, Conf, Outcome, RunOptions};
+use seawall_load::target::Target;
 
-use super::output::show;
+use super::job::{Job, Judged};
 use super::progress::Shown;
 
 /// The SLOB method
@@ -20,27 +19,14 @@ pub enum Slob {
     /// Put load on them
     Run(Run),
     /// Read every row and compare with the ledger: nothing torn, nothing lost
-    Check(Check),
-}
-
-/// What all of them take.
-#[derive(Args)]
-pub struct Check {
-    #[command(flatten)]
-    target: TargetOptions,
-    /// Where acknowledged updates are noted: outside the database, and not on a disk whose power is to be cut
-    #[arg(long, default_value = "slob.ledger")]
-    ledger: PathBuf,
-    /// Results as JSON
-    #[arg(long)]
-    json: bool,
+    Check(Job),
 }
 
 /// What setup and run take.
 #[derive(Args)]
 pub struct Common {
     #[command(flatten)]
-    check: Check,
+    job: Job,
     /// A `slob.conf` with SLOB's parameters by their own names [default: SLOB's defaults]
     #[arg(long, value_name = "FILE")]
     conf: Option<PathBuf>,
@@ -63,15 +49,23 @@ pub struct Common {
 pub struct Run {
     #[command(flatten)]
     common: Common,
-    /// When sessions wait for durability
-    #[arg(long, value_enum, default_value_t = CommitMode::PerOperation)]
-    commit: CommitMode,
-    /// An open loop: operations a second, all sessions together; latencies count from the intended start
-    #[arg(long)]
-    rate: Option<f64>,
+    #[command(flatten)]
+    options: RunOptions,
     /// Check all rows afterwards, as `slob check` does
     #[arg(long = "check")]
     check_after: bool,
+}
+
+impl Judged for Outcome {
+    fn is_good(&self) -> bool {
+        self.is_whole()
+    }
+}
+
+impl Judged for CheckReport {
+    fn is_good(&self) -> bool {
+        self.is_clean()
+    }
 }
 
 impl Slob {
@@ -80,18 +74,22 @@ impl Slob {
         match self {
             Slob::Setup(common) => common.setup().map(|()| true),
             Slob::Run(run) => run.run(),
-            Slob::Check(check) => check.run(),
+            Slob::Check(job) => job.check(check(&job)),
         }
     }
 }
 
+fn check(job: &Job) -> impl FnOnce(&Target, &dyn Progress) -> Result<CheckReport> {
+    let ledger = job.ledger("slob");
+    move |target, progress| slob::check(target, &ledger, progress)
+}
+
 impl Common {
     fn setup(&self) -> Result<()> {
-        let progress = Shown::new();
-        let conf = self.conf(&progress)?;
-        let report = slob::setup(&self.check.target.target()?, &conf, &self.check.ledger, &progress)?;
-        drop(progress);
-        show(&report, self.check.json)
+        let setup = |target: &Target, progress: &dyn Progress| {
+            slob::setup(target, &self.conf(progress)?, &self.job.ledger("slob"), progress)
+        };
+        self.job.show(setup).map(drop)
     }
 
     /// The file's parameters, then those of the command line.
@@ -113,31 +111,10 @@ impl Common {
 
 impl Run {
     fn run(&self) -> Result<bool> {
-        let progress = Shown::new();
-        let conf = self.common.conf(&progress)?;
-        drop(progress);
-        let check = &self.common.check;
-        let options = RunOptions { commit: self.commit, rate: self.rate, ledger: check.ledger.clone() };
-        sys::catch_interrupts();
-        let outcome = slob::run(&check.target.target()?, &conf, &options)?;
-        show(&outcome, check.json)?;
-        if !self.check_after || !outcome.is_whole() {
-            return Ok(outcome.is_whole());
-        }
-        // Standard output has the run's result.
-        let report = slob::check(&check.target.target()?, &check.ledger, &())?;
-        eprintln!("{report}");
-        Ok(report.is_clean())
-    }
-}
-
-impl Check {
-    fn run(&self) -> Result<bool> {
-        let progress = Shown::new();
-        let report = slob::check(&self.target.target()?, &self.ledger, &progress)?;
-        drop(progress);
-        show(&report, self.json)?;
-        Ok(report.is_clean())
+        let Common { job, .. } = &self.common;
+        let conf = self.common.conf(&Shown::new())?;
+        let run = |target: &Target| slob::run(target, &conf, &self.options, &job.ledger("slob"));
+        job.run(run, self.check_after.then(|| check(job)))
     }
 }
 

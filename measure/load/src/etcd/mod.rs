@@ -2,13 +2,12 @@
 //!
 //! Each client puts its next number under a key of its own and notes it in the ledger once the server has replied:
 //! that is after the fsync of etcd's write-ahead log. Invariants: each client's keys are numbered without a gap, and
-//! each value says which key it belongs to. A lost connection ends a client and is reported, not an error.
+//! each value says which key it belongs to.
 
-mod check;
 mod connection;
-mod keys;
-mod run;
+mod load;
 
-pub use check::{CheckOptions, check};
 pub use connection::Connection;
-pub use run::{Options, Report, run};
+pub use load::{Etcd, Puts};
+
+pub use crate::ledger_load::Report;

@@ -1,17 +1,14 @@
 //! `ledger-mariadb` and `check-mariadb`: acknowledged commits against an unmodified MariaDB.
 //!
-//! Each client is one of MariaDB's own (`mariadb`), fed by a thread. A transaction inserts a row `(client, seq)`
-//! and moves something between an account and the history; it counts when the row that is selected behind its
-//! COMMIT has come back. The server may be killed at any moment: that ends the clients and is no error.
+//! A client's transaction inserts a row `(client, seq)` and moves something between an account and the history; it counts
+//! when the server has answered its COMMIT. Invariant: the balances add up to the history.
 
-mod check;
-mod client;
 mod connection;
-mod run;
+mod load;
 mod server;
 
-pub use check::{CheckOptions, check};
-pub use client::{DATABASE, TABLES};
 pub use connection::{Connection, Values};
-pub use run::{Options, Report, run};
+pub use load::{DATABASE, Mariadb, TABLES};
 pub use server::told;
+
+pub use crate::ledger_load::Report;

@@ -1,5 +1,8 @@
 //! What every load asks a MariaDB server.
 
+use std::num::ParseIntError;
+use std::str::FromStr;
+
 use anyhow::{Context, Result, anyhow};
 
 use super::connection::Connection;
@@ -42,8 +45,27 @@ impl Connection {
         })
     }
 
+    /// Rows of whole numbers.
+    pub fn numbers<T: FromStr<Err = ParseIntError>>(&mut self, sql: &str) -> Result<Vec<Vec<T>>> {
+        let number = |value: Option<String>| -> Result<T> { Ok(value.context("NULL")?.parse()?) };
+        let rows = self.query(sql).map_err(told)?;
+        rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect()
+    }
+
+    /// The four numbers that a setup has noted in the table `loaded` of a database; `None`: it has not come to its end.
+    pub fn noted(&mut self, database: &str) -> Result<Option<[u64; 4]>> {
+        let is_there = format!(
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = '{database}' AND table_name = 'loaded'"
+        );
+        if self.number(&is_there).map_err(told)? == 0 {
+            return Ok(None);
+        }
+        let row = self.numbers(&format!("SELECT * FROM {database}.loaded"))?.into_iter().next();
+        row.map(|row| row.try_into().map_err(|row| anyhow!("{database}.loaded has {row:?}"))).transpose()
+    }
+
     /// What `CHECK TABLE … EXTENDED` finds wrong.
-    pub fn check_tables(&mut self, tables: impl Iterator<Item = String>) -> Result<Vec<String>> {
+    pub fn check_tables(&mut self, tables: impl IntoIterator<Item = String>) -> Result<Vec<String>> {
         let mut wrong = Vec::new();
         for table in tables {
             let said = self.texts(&format!("CHECK TABLE {table} EXTENDED"))?;

@@ -1,10 +1,15 @@
 //! What every load asks a PostgreSQL server.
 
-use anyhow::{Result, ensure};
-use postgres::Client;
+use anyhow::{Context, Result, ensure};
 use postgres::error::SqlState;
+use postgres::{Client, NoTls};
 
 use crate::counters::Counters;
+
+/// A connection, in libpq's words.
+pub(crate) fn connect(how: &str) -> Result<Client> {
+    Client::connect(how, NoTls).context("connect to PostgreSQL")
+}
 
 /// `PostgreSQL 15.18`.
 pub(crate) fn version(client: &mut Client) -> Result<String> {
@@ -40,4 +45,13 @@ pub(crate) fn checkpoint(client: &mut Client) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The four numbers that a setup has noted in a table of that name; `None`: it has not come to its end.
+pub(crate) fn noted(client: &mut Client, table: &str) -> Result<Option<[u64; 4]>> {
+    if !client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table])?.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let row = client.query_opt(&format!("SELECT * FROM {table}"), &[])?;
+    Ok(row.map(|row| std::array::from_fn(|column| row.get::<_, i64>(column) as u64)))
 }

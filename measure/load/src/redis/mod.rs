@@ -2,13 +2,10 @@
 //!
 //! Each client adds its next number to a set and counts it, in one transaction, and notes it in the ledger once
 //! the server has replied. With `appendfsync always` that is after the log's fsync. Invariant: each set is as
-//! large as its count. A lost connection ends a client and is reported, not an error.
+//! large as its count.
 
-mod check;
 mod connection;
-mod keys;
-mod run;
+mod load;
 
-pub use check::{CheckOptions, check};
 pub use connection::{Connection, Reply};
-pub use run::{Options, Report, run};
+pub use load::Redis;

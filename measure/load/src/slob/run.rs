@@ -3,12 +3,12 @@
 mod script;
 mod session;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
+use clap::Args;
 
 use self::session::{Plan, Worked, Worker};
 use super::ledger;
@@ -21,28 +21,29 @@ use crate::latency::Recorder;
 use crate::pace::{Limit, OpenLoop, Pace, interruption};
 use crate::random::Random;
 use crate::target::Target;
+use crate::threads;
 
 /// How a run is made, beside its [`Conf`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Args)]
 pub struct RunOptions {
-    /// When sessions wait for durability.
+    /// When sessions wait for durability
+    #[arg(long, value_enum, default_value_t = CommitMode::PerOperation)]
     pub commit: CommitMode,
-    /// Operations a second, all sessions together: an open loop. None: each session as fast as it can.
+    /// An open loop: operations a second, all sessions together; latencies count from the intended start
+    #[arg(long)]
     pub rate: Option<f64>,
-    /// The ledger that `setup` began.
-    pub ledger: PathBuf,
 }
 
-/// Runs the load. What was finished before an error, or before the server was lost, is in the result with the
+/// Runs the load; `ledger` is the one that `setup` began. What was finished before an error, or before the server was lost, is in the result with the
 /// error; only what keeps the run from beginning is an error of this function.
-pub fn run(target: &Target, conf: &Conf, options: &RunOptions) -> Result<Outcome> {
+pub fn run(target: &Target, conf: &Conf, options: &RunOptions, ledger: &Path) -> Result<Outcome> {
     ensure_possible(target, conf, options)?;
     let database = targets::open(target);
     let mut keeper = database.keeper()?;
     let version = keeper.version()?;
     let layout = Layout::new(conf, keeper.block_bytes()?)?;
     let loaded = ensure_loaded(keeper.as_mut(), conf, &layout)?;
-    let ledger = ledger::Writer::open(&options.ledger, loaded.setup)?;
+    let ledger = ledger::Writer::open(ledger, loaded.setup)?;
     let plan = Plan { conf, layout, commit: options.commit, run: run_number(), ledger: &ledger };
     let workers = open_sessions(database.as_ref(), &plan)?;
     script::call(conf, "pre")?;
@@ -133,13 +134,8 @@ fn work(workers: Vec<Worker<'_>>, conf: &Conf, options: &RunOptions) -> (Vec<Wor
     let stop = AtomicBool::new(false);
     let sessions = conf.sessions();
     let started = Instant::now();
-    let worked = thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for (worker, number) in workers.into_iter().zip(0..) {
-            let (pace, stop) = (Pace::new(limit, started, number, sessions), &stop);
-            threads.push(scope.spawn(move || worker.work(pace, stop)));
-        }
-        threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Worked::panicked())).collect()
+    let worked = threads::each((0..).zip(workers), |(number, worker)| {
+        worker.work(Pace::new(limit, started, number, sessions), &stop)
     });
     (worked, started.elapsed().as_secs_f64())
 }

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::ledger;
@@ -15,6 +14,7 @@ use super::{Conf, Layout};
 use crate::progress::Progress;
 use crate::random::{Random, Shuffled};
 use crate::target::Target;
+use crate::threads;
 
 /// Rows that are loaded at a time: some 2.5 MB.
 const CHUNK: u64 = 1024;
@@ -104,10 +104,7 @@ fn load(
         }
         Ok(())
     };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..loaders).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|_| Err(anyhow!("a loader panicked"))))
-    })
+    threads::each(0..loaders, |_| work()).into_iter().collect()
 }
 
 fn load_chunk(keeper: &mut dyn Keeper, layout: &Layout, chunk: Chunk, seed: u64) -> Result<()> {

@@ -53,6 +53,13 @@ pub struct Loaded {
     pub scan_rows: u64,
 }
 
+/// As every database keeps it: in columns of this order.
+impl From<[u64; 4]> for Loaded {
+    fn from([setup, schemas, rows, scan_rows]: [u64; 4]) -> Self {
+        Loaded { setup, schemas: schemas as u32, rows, scan_rows }
+    }
+}
+
 /// A row, as `check` reads it.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
@@ -71,7 +78,9 @@ pub trait Database: Sync {
     /// Opens a connection to load, look and check.
     fn keeper(&self) -> Result<Box<dyn Keeper>>;
     /// How many connections may load at once.
-    fn loaders_max(&self) -> u32;
+    fn loaders_max(&self) -> u32 {
+        u32::MAX
+    }
 }
 
 /// One session of a run. Outside a transaction each call is one.

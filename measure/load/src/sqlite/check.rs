@@ -1,36 +1,34 @@
 //! Compares the ledger with the SQLite database, and lets SQLite check itself.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::ledger::{self, Entry, Verdict};
+use crate::ledger::Entry;
+use crate::ledger_load::{Checked, Found};
 
-/// Options of `seawall-load check-sqlite`.
+/// Where a database is.
 #[derive(Clone, Debug, Args)]
-pub struct CheckOptions {
+pub struct Sqlite {
     /// The database file
     #[arg(long)]
     pub db: PathBuf,
-    /// The ledger its load wrote
-    #[arg(long)]
-    pub ledger: PathBuf,
 }
 
-/// Every ledger line must be in the database, and the database must be sound.
-pub fn check(options: &CheckOptions) -> Result<Verdict> {
-    let acknowledged = ledger::read(&options.ledger)?;
-    // Writable, because a WAL left by a killed process has to be recovered; never created.
-    let db = Connection::open_with_flags(&options.db, OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .with_context(|| format!("open {}", options.db.display()))?;
-    let found = commits(&db).context("read the history table")?;
-    let mut verdict = Verdict::compare(&acknowledged, &found);
-    verdict.integrity_errors = integrity(&db).context("check the database")?;
-    verdict.integrity_errors.extend(sums(&db).context("add up the accounts")?);
-    Ok(verdict)
+impl Checked for Sqlite {
+    /// The commits, what SQLite says of the database, and whether the sums agree.
+    fn find(&self, _: &BTreeSet<i32>) -> Result<Found> {
+        // Writable, because a WAL left by a killed process has to be recovered; never created.
+        let db = Connection::open_with_flags(&self.db, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .with_context(|| format!("open {}", self.db.display()))?;
+        let commits = commits(&db).context("read the history table")?;
+        let mut errors = integrity(&db).context("check the database")?;
+        errors.extend(sums(&db).context("add up the accounts")?);
+        Ok(Found { commits, errors })
+    }
 }
 
 fn commits(db: &Connection) -> Result<HashSet<Entry>> {

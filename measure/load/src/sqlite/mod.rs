@@ -10,8 +10,8 @@ mod options;
 mod run;
 mod schema;
 
+pub use check::Sqlite;
 pub(crate) use check::integrity;
-pub use check::{CheckOptions, check};
 pub use options::{JournalMode, Options, Report, Synchronous};
 pub use run::run;
 pub(crate) use schema::connect;

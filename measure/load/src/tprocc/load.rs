@@ -4,10 +4,9 @@ mod rows;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +18,7 @@ use super::{DISTRICTS, Scale};
 use crate::progress::Progress;
 use crate::random::Random;
 use crate::target::Target;
+use crate::threads;
 
 /// Rows that are made and sent at a time.
 const CHUNK: u32 = 1000;
@@ -105,10 +105,7 @@ fn load_warehouses(
             load_warehouse(keeper.as_mut(), scale, warehouse, seed, progress)?;
         }
     };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..loaders).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|_| Err(anyhow!("a loader panicked"))))
-    })
+    threads::each(0..loaders, |_| work()).into_iter().collect()
 }
 
 fn load_warehouse(

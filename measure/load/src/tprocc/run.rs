@@ -2,12 +2,14 @@
 
 mod user;
 
-use std::path::PathBuf;
+use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use clap::Args;
 
 use self::user::{Flags, User, Worked};
 use super::ledger;
@@ -21,32 +23,35 @@ use crate::random::Random;
 use crate::target::Target;
 
 /// How a run is made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Args)]
 pub struct RunOptions {
-    /// Virtual users.
+    /// Virtual users
+    #[arg(long, short = 'u', default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=0xffff))]
     pub users: u32,
-    /// Length of the measured part.
+    /// Length of the measured part
+    #[arg(long, default_value_t = 60.0)]
     pub seconds: f64,
-    /// Unmeasured seconds before it.
+    /// Unmeasured seconds before it
+    #[arg(long, default_value_t = 0.0)]
     pub rampup: f64,
-    /// Let users type and think, as specified.
+    /// Let users type and think, as specified
+    #[arg(long)]
     pub keying: bool,
-    /// Transactions a second, all users together: an open loop. None: each user as fast as they can.
+    /// An open loop: transactions a second, all users together; latencies count from the intended start
+    #[arg(long, conflicts_with = "keying")]
     pub rate: Option<f64>,
-    /// The ledger that `setup` began.
-    pub ledger: PathBuf,
 }
 
-/// Runs the mix. What was finished before an error, or before the server was lost, is in the result with the error;
+/// Runs the mix; `ledger` is the one that `setup` began. What was finished before an error, or before the server was lost, is in the result with the error;
 /// only what keeps the run from beginning is an error of this function.
-pub fn run(target: &Target, options: &RunOptions) -> Result<Outcome> {
+pub fn run(target: &Target, options: &RunOptions, ledger: &Path) -> Result<Outcome> {
     ensure!(options.users > 0 && options.seconds > 0.0 && options.rampup >= 0.0, "nobody would do anything");
     ensure!(options.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "a rate is above 0");
     ensure!(options.rate.is_none() || !options.keying, "keying and a rate exclude each other");
     let database = targets::open(target)?;
     let mut keeper = database.keeper()?;
     let loaded = keeper.loaded()?.context("the tables are not loaded: run `setup` first")?;
-    let ledger = ledger::Writer::open(&options.ledger, loaded.setup)?;
+    let ledger = ledger::Writer::open(ledger, loaded.setup)?;
     let version = keeper.version()?;
     let users = open_users(database.as_ref(), &loaded, options, &ledger)?;
     let measured = work(users, options, keeper.as_mut());
@@ -122,7 +127,8 @@ fn work(users: Vec<User<'_>>, options: &RunOptions, keeper: &mut dyn Keeper) -> 
         let before = Border::look(keeper);
         flags.measure.store(true, Ordering::Relaxed);
         let began = Instant::now();
-        let join = |t: thread::ScopedJoinHandle<'_, Worked>| t.join().unwrap_or_else(|_| Worked::panicked());
+        let join =
+            |t: thread::ScopedJoinHandle<'_, Worked>| t.join().unwrap_or_else(|panic| resume_unwind(panic));
         (threads.into_iter().map(join).collect(), before, began)
     });
     let seconds = began.elapsed().as_secs_f64();

@@ -30,6 +30,14 @@ pub struct Loaded {
     pub scale: Scale,
 }
 
+/// As every database keeps it: in columns of this order.
+impl From<[u64; 4]> for Loaded {
+    fn from([setup, warehouses, items, customers]: [u64; 4]) -> Self {
+        let [warehouses, items, customers] = [warehouses, items, customers].map(|number| number as u32);
+        Loaded { setup, scale: Scale { warehouses, items, customers } }
+    }
+}
+
 /// A database.
 pub trait Database: Sync {
     /// Opens a virtual user's session.

@@ -166,7 +166,7 @@ fn check_appended(
     let bs = expectation.bs;
     let mut seen: HashMap<u32, u64> = HashMap::new();
     let mut block = vec![0; bs];
-    let len = fd.len()?;
+    let len = fd.size()?;
     if !len.is_multiple_of(bs as u64) {
         checked.fault(format!("{file}: size {len} is not a multiple of the block size {bs}"));
     }

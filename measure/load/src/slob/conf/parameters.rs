@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::size::Size;
+use crate::slob::stamp::COLUMNS;
 
 /// How many columns an update changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +13,16 @@ pub enum RedoStress {
     Lite,
     /// All text columns.
     Heavy,
+}
+
+impl RedoStress {
+    /// The columns by their numbers: 2 and 20, or 2 to 20.
+    pub fn columns(self) -> Vec<usize> {
+        match self {
+            RedoStress::Lite => vec![2, 1 + COLUMNS],
+            RedoStress::Heavy => (2..2 + COLUMNS).collect(),
+        }
+    }
 }
 
 /// The parameters of a load. What each means stands in [`SETTINGS`](super::SETTINGS).

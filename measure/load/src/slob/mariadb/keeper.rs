@@ -106,23 +106,7 @@ impl Keeper for MariadbKeeper {
     }
 
     fn loaded(&mut self) -> Result<Option<Loaded>> {
-        let is_there = format!(
-            "SELECT count(*) FROM information_schema.tables WHERE table_schema = '{HOME}' AND table_name = 'loaded'"
-        );
-        if self.number(&is_there)? == 0 {
-            return Ok(None);
-        }
-        let rows = self.0.query(&format!("SELECT * FROM {HOME}.loaded")).map_err(told)?;
-        let Some(row) = rows.first() else { return Ok(None) };
-        let number = |column: usize| -> Result<u64> {
-            Ok(row.get(column).and_then(Option::as_ref).context("a column is missing")?.parse()?)
-        };
-        Ok(Some(Loaded {
-            setup: number(0)?,
-            schemas: number(1)? as u32,
-            rows: number(2)?,
-            scan_rows: number(3)?,
-        }))
+        Ok(self.0.noted(HOME)?.map(Loaded::from))
     }
 
     fn counters(&mut self) -> Result<Counters> {

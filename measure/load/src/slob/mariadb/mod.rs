@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow};
 use super::store::{Database, Keeper, Session};
 use super::{CommitMode, RedoStress};
 use crate::failure::Failure;
-use crate::mariadb::Connection;
+use crate::mariadb::{Connection, told};
 use crate::target::MariadbServer;
 
 /// A server.
@@ -38,11 +38,6 @@ impl Database for Mariadb<'_> {
     }
 
     fn keeper(&self) -> Result<Box<dyn Keeper>> {
-        let connection = Connection::open(self.server).map_err(|failure| anyhow!("{failure}"))?;
-        Ok(Box::new(keeper::MariadbKeeper(connection)))
-    }
-
-    fn loaders_max(&self) -> u32 {
-        u32::MAX
+        Ok(Box::new(keeper::MariadbKeeper(Connection::open(self.server).map_err(told)?)))
     }
 }

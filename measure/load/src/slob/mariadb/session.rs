@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use crate::mariadb::Connection;
 use crate::slob::RedoStress;
 use crate::slob::pick::Rows;
-use crate::slob::stamp::COLUMNS;
 use crate::slob::store::{Session, Table, table_name};
 
 pub struct MariadbSession {
@@ -34,10 +33,7 @@ impl Session for MariadbSession {
     }
 
     fn update(&mut self, schema: u32, rows: Rows, columns: &[String]) -> Result<u64, Failure> {
-        let numbers: Vec<usize> = match self.stress {
-            RedoStress::Lite => vec![2, 1 + COLUMNS],
-            RedoStress::Heavy => (2..2 + COLUMNS).collect(),
-        };
+        let numbers = self.stress.columns();
         // The texts are hexadecimal digits and dots: nothing to escape.
         let set: String = numbers.iter().zip(columns).map(|(c, text)| format!(", c{c} = '{text}'")).collect();
         let sql = format!("UPDATE {} SET updates = updates + 1{set} {}", data(schema), between(rows));

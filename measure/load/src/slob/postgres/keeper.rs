@@ -16,10 +16,6 @@ impl PostgresKeeper {
         Ok(self.0.query_one(sql, &[])?.try_get::<_, i64>(0)? as u64)
     }
 
-    fn exists(&mut self, table: &str) -> Result<bool> {
-        Ok(self.0.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table])?.get(0))
-    }
-
     fn drop_all(&mut self) -> Result<()> {
         let ours = format!("^{HOME}[0-9]*$");
         let names = self.0.query("SELECT nspname::text FROM pg_namespace WHERE nspname ~ $1", &[&ours])?;
@@ -93,19 +89,7 @@ impl Keeper for PostgresKeeper {
     }
 
     fn loaded(&mut self) -> Result<Option<Loaded>> {
-        let table = format!("{HOME}.loaded");
-        if !self.exists(&table)? {
-            return Ok(None);
-        }
-        let row =
-            self.0.query_opt(&format!("SELECT setup, schemas, row_count, scan_rows FROM {table}"), &[])?;
-        let number = |row: &postgres::Row, column: usize| row.get::<_, i64>(column) as u64;
-        Ok(row.map(|row| Loaded {
-            setup: number(&row, 0),
-            schemas: number(&row, 1) as u32,
-            rows: number(&row, 2),
-            scan_rows: number(&row, 3),
-        }))
+        Ok(crate::pg::noted(&mut self.0, &format!("{HOME}.loaded"))?.map(Loaded::from))
     }
 
     fn counters(&mut self) -> Result<Counters> {

@@ -7,7 +7,7 @@
 mod keeper;
 mod session;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use postgres::{Client, NoTls};
 
 use super::store::{Database, Keeper, Session};
@@ -27,11 +27,6 @@ impl Database for Postgres<'_> {
     }
 
     fn keeper(&self) -> Result<Box<dyn Keeper>> {
-        let client = Client::connect(self.connect, NoTls).context("connect to PostgreSQL")?;
-        Ok(Box::new(keeper::PostgresKeeper(client)))
-    }
-
-    fn loaders_max(&self) -> u32 {
-        u32::MAX
+        Ok(Box::new(keeper::PostgresKeeper(crate::pg::connect(self.connect)?)))
     }
 }

@@ -7,7 +7,6 @@ use postgres::{Client, Statement};
 
 use crate::failure::Failure;
 use crate::slob::pick::Rows;
-use crate::slob::stamp::COLUMNS;
 use crate::slob::store::{HOME, Session, Table, table_name};
 use crate::slob::{CommitMode, RedoStress};
 
@@ -41,11 +40,8 @@ impl PostgresSession {
         }
         let (data, scan) = (table_name(schema, Table::Data), table_name(schema, Table::Scan));
         let rows = "WHERE custid > $1 AND custid < $2";
-        let columns: Vec<String> = match self.stress {
-            RedoStress::Lite => vec!["c2".to_owned(), "c20".to_owned()],
-            RedoStress::Heavy => (2..2 + COLUMNS).map(|number| format!("c{number}")).collect(),
-        };
-        let set: String = columns.iter().zip(3..).map(|(c, number)| format!(", {c} = ${number}")).collect();
+        let columns = self.stress.columns();
+        let set: String = columns.iter().zip(3..).map(|(c, number)| format!(", c{c} = ${number}")).collect();
         let statements = Statements {
             read: self.client.prepare(&format!("SELECT count(c2) FROM {data} {rows}"))?,
             update: self.client.prepare(&format!("UPDATE {data} SET updates = updates + 1{set} {rows}"))?,

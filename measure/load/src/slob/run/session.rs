@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::slob::ledger::{self, Acknowledged};
 use crate::slob::outcome::RowCounts;
 use crate::slob::pick::{Operation, Picker, Rows, Work};
-use crate::slob::stamp::{COLUMNS, Stamp};
+use crate::slob::stamp::Stamp;
 use crate::slob::store::Session;
 use crate::slob::{CommitMode, Conf, Layout, RedoStress};
 
@@ -45,13 +45,6 @@ pub struct Worked {
     pub unacknowledged: u64,
     pub thought: Duration,
     pub error: Option<String>,
-}
-
-impl Worked {
-    /// Of a session that did not live to tell.
-    pub fn panicked() -> Self {
-        Worked { error: Some("a session panicked".to_owned()), ..Worked::default() }
-    }
 }
 
 /// A session and what it needs.
@@ -213,10 +206,7 @@ fn stretch(plan: &Plan<'_>, thread: u32) -> (u64, u64) {
 
 /// What an update gives the rows: c2 and c20, or c2 to c20.
 fn texts(stamp: Stamp, stress: RedoStress) -> Vec<String> {
-    match stress {
-        RedoStress::Lite => vec![stamp.column(0), stamp.column(COLUMNS - 1)],
-        RedoStress::Heavy => stamp.columns().into(),
-    }
+    stress.columns().into_iter().map(|column| stamp.column(column - 2)).collect()
 }
 
 /// An operation finds all its rows, or some are lost.

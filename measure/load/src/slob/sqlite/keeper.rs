@@ -103,17 +103,14 @@ impl Keeper for SqliteKeeper {
         if !self.0.table_exists(None, LOADED)? {
             return Ok(None);
         }
-        let sql = format!("SELECT setup, schemas, row_count, scan_rows FROM {LOADED}");
-        let mut query = self.0.prepare(&sql)?;
+        let mut query = self.0.prepare(&format!("SELECT * FROM {LOADED}"))?;
         let mut rows = query.query([])?;
         let Some(row) = rows.next()? else { return Ok(None) };
-        let number = |column| row.get::<_, i64>(column).map(|number| number as u64);
-        Ok(Some(Loaded {
-            setup: number(0)?,
-            schemas: number(1)? as u32,
-            rows: number(2)?,
-            scan_rows: number(3)?,
-        }))
+        let mut numbers = [0; 4];
+        for (column, number) in numbers.iter_mut().enumerate() {
+            *number = row.get::<_, i64>(column)? as u64;
+        }
+        Ok(Some(Loaded::from(numbers)))
     }
 
     /// SQLite counts nothing over all its connections.

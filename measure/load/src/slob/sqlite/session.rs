@@ -8,7 +8,6 @@ use rusqlite::{Connection, params_from_iter};
 use super::names::{WAITS, index_name, table_name};
 use crate::failure::Failure;
 use crate::slob::pick::Rows;
-use crate::slob::stamp::COLUMNS;
 use crate::slob::store::{Session, Table};
 use crate::slob::{CommitMode, RedoStress};
 use crate::sqlite::JournalMode;
@@ -40,10 +39,7 @@ impl SqliteSession {
     }
 
     fn update_statement(&mut self, schema: u32) -> String {
-        let columns: Vec<usize> = match self.stress {
-            RedoStress::Lite => vec![2, 1 + COLUMNS],
-            RedoStress::Heavy => (2..2 + COLUMNS).collect(),
-        };
+        let columns = self.stress.columns();
         let make = || {
             let set: String =
                 columns.iter().zip(3..).map(|(c, value)| format!(", c{c} = ?{value}")).collect();

@@ -1,6 +1,6 @@
 //! The mix on MariaDB: procedures, one call a transaction.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
 use super::Scale;
 use super::input::{Customer, Transaction};
@@ -38,8 +38,7 @@ impl Database for Mariadb<'_> {
     }
 
     fn keeper(&self) -> Result<Box<dyn Keeper>> {
-        let connection = Connection::open(self.server).map_err(|failure| anyhow!("{failure}"))?;
-        Ok(Box::new(MariadbKeeper(connection)))
+        Ok(Box::new(MariadbKeeper(Connection::open(self.server).map_err(told)?)))
     }
 }
 
@@ -147,19 +146,9 @@ impl Keeper for MariadbKeeper {
     }
 
     fn loaded(&mut self) -> Result<Option<Loaded>> {
-        let is_there = format!(
-            "SELECT count(*) FROM information_schema.tables WHERE table_schema = '{HOME}' AND table_name = 'loaded'"
-        );
-        if self.number(&is_there)? == 0 {
-            return Ok(None);
-        }
+        let Some(noted) = self.0.noted(HOME)? else { return Ok(None) };
         self.execute(&format!("USE {HOME}"))?;
-        let rows = self.numbers("SELECT setup, warehouses, items, customers FROM loaded")?;
-        let Some(&[setup, warehouses, items, customers]) = rows.first().map(Vec::as_slice) else {
-            return Ok(None);
-        };
-        let scale = Scale { warehouses: warehouses as u32, items: items as u32, customers: customers as u32 };
-        Ok(Some(Loaded { setup, scale }))
+        Ok(Some(Loaded::from(noted)))
     }
 
     fn counters(&mut self) -> Result<Counters> {
@@ -171,9 +160,7 @@ impl Keeper for MariadbKeeper {
     }
 
     fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<u64>>> {
-        let number = |value: Option<String>| -> Result<u64> { Ok(value.context("NULL")?.parse()?) };
-        let rows = self.0.query(sql).map_err(told)?;
-        rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect()
+        self.0.numbers(sql)
     }
 
     fn integrity(&mut self) -> Result<Vec<String>> {

@@ -5,7 +5,6 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use postgres::{Client, NoTls, Statement};
 
-use super::Scale;
 use super::input::{Customer, Transaction};
 use super::load::{Rows, Table, Value};
 use super::store::{Answer, Database, Keeper, Loaded, Session};
@@ -30,8 +29,7 @@ impl Database for Postgres<'_> {
     }
 
     fn keeper(&self) -> Result<Box<dyn Keeper>> {
-        let client = Client::connect(self.connect, NoTls).context("connect to PostgreSQL")?;
-        Ok(Box::new(PostgresKeeper(client)))
+        Ok(Box::new(PostgresKeeper(crate::pg::connect(self.connect)?)))
     }
 }
 
@@ -156,18 +154,9 @@ impl Keeper for PostgresKeeper {
     }
 
     fn loaded(&mut self) -> Result<Option<Loaded>> {
-        let is_there = "SELECT to_regclass('seawall_tprocc.loaded') IS NOT NULL";
-        if !self.0.query_one(is_there, &[])?.get::<_, bool>(0) {
-            return Ok(None);
-        }
+        let Some(noted) = crate::pg::noted(&mut self.0, "seawall_tprocc.loaded")? else { return Ok(None) };
         self.0.batch_execute(PATH)?;
-        let row = self.0.query_opt("SELECT setup, warehouses, items, customers FROM loaded", &[])?;
-        Ok(row.map(|row| {
-            let number = |column: usize| row.get::<_, i64>(column);
-            let scale =
-                Scale { warehouses: number(1) as u32, items: number(2) as u32, customers: number(3) as u32 };
-            Loaded { setup: number(0) as u64, scale }
-        }))
+        Ok(Some(Loaded::from(noted)))
     }
 
     fn counters(&mut self) -> Result<Counters> {

@@ -37,11 +37,6 @@ pub struct Worked {
 }
 
 impl Worked {
-    /// Of a user who did not live to tell.
-    pub fn panicked() -> Self {
-        Worked { errors: vec!["a user's thread panicked".to_owned()], ..Worked::default() }
-    }
-
     /// Adds what another user did.
     pub fn merge(&mut self, other: &Worked) {
         for kind in crate::tprocc::input::Kind::ALL {

@@ -1,42 +1,7 @@
-//! Compares the ledger with the PostgreSQL table, and lets amcheck look at every table and index.
-
-use std::collections::HashSet;
-use std::path::PathBuf;
+//! What amcheck says of every table and index.
 
 use anyhow::{Context, Result};
-use clap::Args;
-use postgres::{Client, NoTls};
-
-use crate::ledger::{self, Entry, Verdict};
-
-/// Options of `seawall-load check-pg`.
-#[derive(Clone, Debug, Args)]
-pub struct CheckOptions {
-    /// How to connect, e.g. `host=/run/postgresql user=postgres dbname=postgres`
-    #[arg(long)]
-    pub connect: String,
-    /// The ledger its load wrote
-    #[arg(long)]
-    pub ledger: PathBuf,
-}
-
-/// Every ledger line must be in the database, and the database must be sound.
-pub fn check(options: &CheckOptions) -> Result<Verdict> {
-    let acknowledged = ledger::read(&options.ledger)?;
-    let mut client = Client::connect(&options.connect, NoTls).context("connect to PostgreSQL")?;
-    // The table itself, not its index: an index could remember a row the table lost.
-    client.batch_execute(
-        "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off",
-    )?;
-    let rows =
-        client.query("SELECT client, seq FROM seawall_ledger", &[]).context("read the ledger table")?;
-    let found: HashSet<Entry> =
-        rows.iter().map(|row| Entry { client: row.get(0), seq: row.get(1) }).collect();
-    client.batch_execute("RESET ALL")?;
-    let mut verdict = Verdict::compare(&acknowledged, &found);
-    verdict.integrity_errors = integrity(&mut client).context("check the database")?;
-    Ok(verdict)
-}
+use postgres::Client;
 
 /// What amcheck finds wrong with any table or index of the database, and pgbench's sums.
 pub(crate) fn integrity(client: &mut Client) -> Result<Vec<String>> {
