@@ -71,6 +71,13 @@ impl Boot {
         Path::new(BASE).join("bin").join(name)
     }
 
+    /// `seawall-load WORDS --ledger LEDGER`.
+    pub fn load(&self, words: &[&str]) -> Command {
+        let mut load = Command::new(self.program("seawall-load"));
+        load.args(words).arg("--ledger").arg(self.plan.ledger());
+        load
+    }
+
     /// `seawall WORD --pool POOL`.
     pub fn seawall(&self, word: &str) -> Command {
         let mut command = Command::new(self.program("seawall"));

@@ -6,30 +6,26 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use anyhow::{Context, Result};
+use nix::sys::signal::Signal;
 use seawall_load::etcd::Connection;
-use seawall_load::ledger::Verdict;
 
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, is_guard, judge};
+use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::Place;
 use crate::plan::Side;
-use crate::program::{self, Running};
+use crate::program::{self, FOREVER, LIMIT};
+use crate::server::Server;
 
 const NAME: &str = "etcd";
 /// Each machine is alone with its network's ports only if nobody else uses them: not the usual ones.
 const CLIENTS: &str = "127.0.0.1:23790";
 const PEERS: &str = "127.0.0.1:23800";
-const LIMIT: Duration = Duration::from_secs(120);
-/// Longer than any round.
-const FOREVER: &str = "600";
 
 fn directory() -> PathBuf {
     Path::new(DATA).join(NAME)
@@ -40,30 +36,31 @@ fn store() -> PathBuf {
     directory().join("member/snap/db")
 }
 
+/// What is done with it.
+pub const ACTS: Acts = Acts { install, load, check };
+
 /// An empty member.
-pub fn install(boot: &Boot) -> Result<()> {
+fn install(boot: &Boot) -> Result<()> {
     std::fs::create_dir_all(directory()).context("create etcd's directory")?;
     // It refuses one that others may read.
     std::fs::set_permissions(directory(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-    Server::start(boot, Side::Synced)?.stop(boot)
+    start(boot, Side::Synced)?.stop_by(boot, Signal::SIGTERM).map(drop)
 }
 
 /// Puts until the power fails.
-pub fn load(boot: &Boot) -> Result<()> {
+fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
-    let mut server = Server::start(boot, boot.plan.side)?;
-    let mut puts = Command::new(boot.program("seawall-load"));
-    puts.args(["ledger-etcd", "--connect", CLIENTS, "--seconds", FOREVER, "--bytes", "8192", "--ledger"]);
-    puts.arg(boot.plan.ledger());
-    let mut puts = program::start(puts, "the ledger load")?;
+    let mut server = start(boot, boot.plan.side)?;
+    let puts = ["ledger-etcd", "--connect", CLIENTS, "--seconds", FOREVER, "--bytes", "8192"];
+    let mut puts = program::start(boot.load(&puts), "the ledger load")?;
     until_the_cut(boot, before, || {
-        server.process.must_run()?;
+        server.must_run()?;
         puts.must_run()
     })
 }
 
 /// Recovers, starts, checks, stops, and checks the store at rest.
-pub fn check(boot: &Boot) -> Result<Checked> {
+fn check(boot: &Boot) -> Result<Checked> {
     let bare = || {
         let ended =
             program::finish(command(&directory()), "a bare start behind the guard", Duration::from_secs(20));
@@ -75,9 +72,9 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         || is_guard(&store()),
         bare,
         |side, checked| {
-            let server = Server::start(boot, side)?;
-            checked.verdict = verdict(boot)?;
-            server.stop(boot)?;
+            let server = start(boot, side)?;
+            checked.verdict = judge::verdict(boot.load(&["check-etcd", "--connect", CLIENTS]))?;
+            server.stop_by(boot, Signal::SIGTERM)?;
             checked.problems.extend(store_problem()?);
             Ok(())
         },
@@ -88,14 +85,7 @@ pub fn check(boot: &Boot) -> Result<Checked> {
 fn store_problem() -> Result<Option<String>> {
     let mut status = Command::new("etcdctl");
     status.env("ETCDCTL_API", "3").args(["snapshot", "status"]).arg(store());
-    let ended = program::finish(status, "etcdctl snapshot status", LIMIT)?;
-    Ok((!ended.status.success()).then(|| format!("etcdctl snapshot status: {ended}")))
-}
-
-fn verdict(boot: &Boot) -> Result<Verdict> {
-    let mut check = Command::new(boot.program("seawall-load"));
-    check.args(["check-etcd", "--connect", CLIENTS, "--ledger"]).arg(boot.plan.ledger());
-    judge::verdict(check)
+    Ok(program::finish(status, "etcdctl snapshot status", LIMIT)?.problem("etcdctl snapshot status"))
 }
 
 fn command(data: &Path) -> Command {
@@ -115,41 +105,15 @@ fn command(data: &Path) -> Command {
     command
 }
 
-/// A running member.
-struct Server {
-    process: Running,
-    place: Place,
-}
-
-impl Server {
-    /// Starts it and waits until it serves.
-    fn start(boot: &Boot, side: Side) -> Result<Self> {
-        let place = Place::of(boot, side, NAME, NAME)?;
-        let mut server = Server { process: program::start(command(place.path()), "etcd")?, place };
-        let deadline = Instant::now() + LIMIT;
-        let answers = || Connection::open(CLIENTS).and_then(|mut etcd| etcd.count("nothing/"));
-        while answers().is_err() {
-            server.process.must_run()?;
-            ensure!(Instant::now() < deadline, "etcd does not get ready: {}", server.process.said());
-            sleep(Duration::from_millis(10));
-        }
-        Ok(server)
-    }
-
-    /// Shuts down in order.
-    fn stop(self, boot: &Boot) -> Result<()> {
-        kill(Pid::from_raw(self.process.pid()), Signal::SIGTERM).context("ask etcd to end")?;
-        // It ends itself by that signal when everything is closed.
-        self.process.wait(LIMIT)?;
-        self.place.leave(boot)
-    }
+/// Starts the member and waits until it serves.
+fn start(boot: &Boot, side: Side) -> Result<Server> {
+    let place = Place::of(boot, side, NAME, NAME)?;
+    let command = command(place.path());
+    let answers = || Connection::open(CLIENTS).and_then(|mut etcd| etcd.count("nothing/"));
+    Server::start(place, command, "etcd", || answers().is_ok())
 }
 
 /// The programs this module needs, for the check of what is installed.
 pub fn installed() -> Result<()> {
-    for program in ["etcd", "etcdctl"] {
-        let found = Command::new(program).arg("--help").output();
-        ensure!(found.is_ok(), "{program} is not installed: make deps");
-    }
-    Ok(())
+    ["etcd", "etcdctl"].iter().try_for_each(|program| program::installed(program, "--help"))
 }

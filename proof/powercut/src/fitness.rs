@@ -9,6 +9,7 @@ use nix::unistd::geteuid;
 use crate::file_system::FileSystem;
 use crate::outside::BASE;
 use crate::plan::Database;
+use crate::program::installed;
 use crate::{etcd, mariadb, postgres, redis, store};
 
 /// Checks everything that the rounds of these databases need, and makes the empty directory they mount on.
@@ -24,34 +25,21 @@ pub fn check(databases: &[Database], file_system: FileSystem) -> Result<()> {
     // fuser's own mount opens it; opening it says whether a container forbids that.
     std::fs::File::options().read(true).write(true).open("/dev/fuse").context("cannot open /dev/fuse")?;
     for needed in file_system.programs() {
-        program(needed, "-V")?;
+        installed(needed, "-V")?;
     }
-    program("losetup", "--version")?;
+    installed("losetup", "--version")?;
     let can = Command::new("unshare").args(["--mount", "--pid", "--time", "--fork", "true"]).status();
     ensure!(can.is_ok_and(|status| status.success()), "namespaces are not allowed here");
-    if databases.contains(&Database::Postgres) {
-        postgres::installed()?;
-    }
-    if databases.contains(&Database::Mariadb) {
-        mariadb::installed()?;
-    }
-    if databases.contains(&Database::Redis) {
-        redis::installed()?;
-    }
-    if databases.contains(&Database::Etcd) {
-        etcd::installed()?;
-    }
     for database in databases {
-        store::installed(*database)?;
-    }
-    if databases.contains(&Database::Sqlite) {
-        program("sqlite3", "--version")?;
+        match database {
+            Database::Postgres => postgres::installed()?,
+            Database::Mariadb => mariadb::installed()?,
+            Database::Redis => redis::installed()?,
+            Database::Etcd => etcd::installed()?,
+            Database::Sqlite => installed("sqlite3", "--version")?,
+            Database::Rocksdb | Database::Lmdb => store::installed(*database)?,
+            Database::Files => {}
+        }
     }
     std::fs::create_dir_all(BASE).with_context(|| format!("cannot create {BASE}"))
-}
-
-fn program(name: &str, harmless: &str) -> Result<()> {
-    let found = Command::new(name).arg(harmless).output();
-    ensure!(found.is_ok(), "{name} is not installed");
-    Ok(())
 }

@@ -24,6 +24,7 @@ use seawall_vmtest::tool;
 use crate::boot::{Boot, Checked, Task};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{is_guard, judge};
+use crate::life::Acts;
 use crate::murder;
 use crate::outside::{BASE, DATA};
 use crate::plan::{Database, Side, Trouble};
@@ -52,8 +53,11 @@ fn parts() -> PathBuf {
     Path::new(BASE).join("guest")
 }
 
+/// What is done with it.
+pub const ACTS: Acts = Acts { install, load, check };
+
 /// A guest's file system, with the database in it.
-pub fn install(boot: &Boot) -> Result<()> {
+fn install(boot: &Boot) -> Result<()> {
     fs::create_dir(directory()).context("create the image's directory")?;
     File::create(image()).and_then(|file| file.set_len(IMAGE_BYTES)).context("create the image")?;
     let mut guest = Guest::start(boot, Side::Unsafe)?;
@@ -62,7 +66,7 @@ pub fn install(boot: &Boot) -> Result<()> {
 
 /// Commits until the power fails. What is killed before the cut is killed once more, earlier: a guest that does not go on would
 /// look like one that is cut.
-pub fn load(boot: &Boot) -> Result<()> {
+fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
     let mut guest = Guest::start(boot, boot.plan.side)?;
     match boot.plan.trouble {
@@ -74,7 +78,7 @@ pub fn load(boot: &Boot) -> Result<()> {
 }
 
 /// Recovers and checks, in the guest and from outside.
-pub fn check(boot: &Boot) -> Result<Checked> {
+fn check(boot: &Boot) -> Result<Checked> {
     judge(
         boot,
         &directory(),
@@ -105,8 +109,7 @@ fn guard_problem() -> Result<Option<String>> {
 fn file_system_problem() -> Result<Option<String>> {
     let mut fsck = command("e2fsck", &["-fn"]);
     fsck.arg(image());
-    let ended = program::finish(fsck, "e2fsck of the image", LIMIT)?;
-    Ok((!ended.status.success()).then(|| format!("e2fsck of the image: {ended}")))
+    Ok(program::finish(fsck, "e2fsck of the image", LIMIT)?.problem("e2fsck of the image"))
 }
 
 /// As the guest's session calls it.

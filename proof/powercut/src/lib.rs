@@ -67,6 +67,7 @@ pub mod program;
 pub mod redis;
 pub mod report;
 pub mod round;
+pub mod server;
 pub mod sqlite;
 pub mod store;
 pub mod user;

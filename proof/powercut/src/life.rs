@@ -42,28 +42,25 @@ fn start(boot: &Boot) -> Result<()> {
 }
 
 /// What a machine does with a database.
-struct Acts {
-    install: fn(&Boot) -> Result<()>,
-    load: fn(&Boot) -> Result<()>,
-    check: fn(&Boot) -> Result<Checked>,
+pub struct Acts {
+    /// Makes it, without Seawall.
+    pub install: fn(&Boot) -> Result<()>,
+    /// Commits until the power fails.
+    pub load: fn(&Boot) -> Result<()>,
+    /// Recovers and checks.
+    pub check: fn(&Boot) -> Result<Checked>,
 }
 
 fn acts(plan: &Plan) -> Acts {
-    if plan.front == Front::Disk {
-        return Acts { install: guest::install, load: guest::load, check: guest::check };
-    }
     match plan.database {
-        Database::Postgres => {
-            Acts { install: postgres::install, load: postgres::load, check: postgres::check }
-        }
-        Database::Sqlite => Acts { install: sqlite::install, load: sqlite::load, check: sqlite::check },
-        Database::Mariadb => Acts { install: mariadb::install, load: mariadb::load, check: mariadb::check },
-        Database::Redis => Acts { install: redis::install, load: redis::load, check: redis::check },
-        Database::Files => Acts { install: files::install, load: files::load, check: files::check },
-        Database::Etcd => Acts { install: etcd::install, load: etcd::load, check: etcd::check },
-        Database::Rocksdb | Database::Lmdb => {
-            Acts { install: store::install, load: store::load, check: store::check }
-        }
+        _ if plan.front == Front::Disk => guest::ACTS,
+        Database::Postgres => postgres::ACTS,
+        Database::Sqlite => sqlite::ACTS,
+        Database::Mariadb => mariadb::ACTS,
+        Database::Redis => redis::ACTS,
+        Database::Files => files::ACTS,
+        Database::Etcd => etcd::ACTS,
+        Database::Rocksdb | Database::Lmdb => store::ACTS,
     }
 }
 

@@ -7,30 +7,26 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use seawall_load::ledger::Verdict;
+use nix::sys::signal::Signal;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, judge};
+use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::{Place, Preset};
 use crate::plan::{Side, Trouble};
-use crate::program::{self, Ended, Running};
+use crate::program::{self, FOREVER, LIMIT, Running};
+use crate::server::Server;
 use crate::user;
 
 const USER: &str = "mysql";
 const SOCKET: &str = "/tmp/mariadb/socket";
 const SERVER: &str = "/usr/sbin/mariadbd";
-const LIMIT: Duration = Duration::from_secs(120);
-/// Longer than any round.
-const FOREVER: &str = "600";
 const CLIENTS: &str = "4";
 
 /// One turn of what moves files.
@@ -50,24 +46,26 @@ fn directory() -> PathBuf {
     Path::new(DATA).join(NAME)
 }
 
+/// What is done with it.
+pub const ACTS: Acts = Acts { install, load, check };
+
 /// An empty database.
-pub fn install(boot: &Boot) -> Result<()> {
-    fs::create_dir_all(directory()).context("create MariaDB's directory")?;
-    user::give(USER, &directory())?;
+fn install(boot: &Boot) -> Result<()> {
+    user::directory(USER, &directory())?;
     let mut install = as_user("mariadb-install-db")?;
     install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
     install.arg(format!("--datadir={}", directory().display()));
     program::run(install, "mariadb-install-db", LIMIT)?;
-    let server = Server::start(boot, Side::Synced)?;
+    let server = start(boot, Side::Synced)?;
     // Empty tables, so that a cut takes rows and not merely the tables.
     program::run(commits(boot, "0"), "create the tables", LIMIT)?;
-    server.stop(boot)
+    server.stop(boot, Signal::SIGTERM)
 }
 
 /// Commits until the power fails.
-pub fn load(boot: &Boot) -> Result<()> {
+fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
-    let mut server = Server::start(boot, boot.plan.side)?;
+    let mut server = start(boot, boot.plan.side)?;
     let churn = Path::new("/tmp/churn.sql");
     fs::write(churn, format!("USE {DATABASE}; DROP TABLE IF EXISTS churn; {}", CHURN.repeat(500)))?;
     let mut loads = vec![program::start(commits(boot, FOREVER), "the ledger load")?];
@@ -82,16 +80,16 @@ pub fn load(boot: &Boot) -> Result<()> {
         loads.push(program::start(script, "the script that moves files")?);
     }
     until_the_cut(boot, before, || {
-        server.process.must_run()?;
+        server.must_run()?;
         loads.iter_mut().try_for_each(Running::must_run)
     })
 }
 
 /// Recovers, starts, checks, stops, and checks the files at rest.
-pub fn check(boot: &Boot) -> Result<Checked> {
+fn check(boot: &Boot) -> Result<Checked> {
     judge(boot, &directory(), is_guarded, bare_start_problem, |side, checked| {
-        let server = Server::start(boot, side)?;
-        checked.verdict = verdict(boot)?;
+        let server = start(boot, side)?;
+        checked.verdict = judge::verdict(boot.load(&["check-mariadb", "--socket", SOCKET]))?;
         // A table without its file, or a file that is another table's.
         let mut tables = as_user("mariadb-check")?;
         tables.args(["--no-defaults", "--user=root", "--silent"]).arg(format!("--socket={SOCKET}"));
@@ -99,11 +97,12 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         let ended = program::finish(tables, "mariadb-check", LIMIT)?;
         let is_right = ended.status.success() && ended.stdout.trim().is_empty();
         checked.problems.extend((!is_right).then(|| format!("mariadb-check: {ended}")));
-        server.stop(boot)?;
+        server.stop(boot, Signal::SIGTERM)?;
         for (file, range) in tablespaces() {
             let mut check = as_user("innochecksum")?;
             check.args(range).arg(file);
-            checked.problems.extend(problem(program::finish(check, "innochecksum", LIMIT)?, "innochecksum"));
+            let ended = program::finish(check, "innochecksum", LIMIT)?;
+            checked.problems.extend(ended.problem("innochecksum"));
         }
         checked.problems.extend(binary_log_problems()?);
         Ok(())
@@ -115,16 +114,7 @@ fn is_guarded() -> bool {
 }
 
 fn commits(boot: &Boot, seconds: &str) -> Command {
-    let mut commits = Command::new(boot.program("seawall-load"));
-    commits.args(["ledger-mariadb", "--clients", CLIENTS, "--seconds", seconds, "--socket", SOCKET]);
-    commits.arg("--ledger").arg(boot.plan.ledger());
-    commits
-}
-
-fn verdict(boot: &Boot) -> Result<Verdict> {
-    let mut check = Command::new(boot.program("seawall-load"));
-    check.args(["check-mariadb", "--socket", SOCKET, "--ledger"]).arg(boot.plan.ledger());
-    judge::verdict(check)
+    boot.load(&["ledger-mariadb", "--clients", CLIENTS, "--seconds", seconds, "--socket", SOCKET])
 }
 
 /// The files with pages, and the pages to check: not the doublewrite buffer, whose copies a cut may tear.
@@ -145,14 +135,10 @@ fn binary_log_problems() -> Result<Vec<String>> {
         read.args(["--no-defaults", "--verify-binlog-checksum"]).arg(directory().join(name));
         let ended = program::finish(read, "mariadb-binlog", LIMIT)?;
         if !ended.stderr.contains("'Event truncated'") {
-            problems.extend(problem(ended, &format!("mariadb-binlog {name}")));
+            problems.extend(ended.problem(&format!("mariadb-binlog {name}")));
         }
     }
     Ok(problems)
-}
-
-fn problem(ended: Ended, what: &str) -> Option<String> {
-    (!ended.status.success()).then(|| format!("{what}: {ended}"))
 }
 
 /// Tries to start the bare server although the guard is up; it must refuse and say why.
@@ -203,47 +189,20 @@ fn client() -> Command {
     client
 }
 
-/// A running server.
-struct Server {
-    process: Running,
-    place: Place,
-}
-
-impl Server {
-    /// Starts it and waits until it takes connections.
-    fn start(boot: &Boot, side: Side) -> Result<Self> {
-        let sockets = Path::new(SOCKET).parent().context("a socket is in a directory")?;
-        if !sockets.exists() {
-            fs::create_dir(sockets)?;
-            user::give(USER, sockets)?;
+/// Starts the server and waits until it takes connections.
+fn start(boot: &Boot, side: Side) -> Result<Server> {
+    user::directory(USER, Path::new(SOCKET).parent().context("a socket is in a directory")?)?;
+    let place = Place::of(boot, side, NAME, "mariadb")?;
+    let mut command = match place.seawall_run(boot, side, Preset::Found) {
+        Some(mut run) => {
+            run.args(["--policy", side.policy(), "--user", USER, "--", SERVER]);
+            run
         }
-        let place = Place::of(boot, side, NAME, "mariadb")?;
-        let mut command = match place.seawall_run(boot, side, Preset::Found) {
-            Some(mut run) => {
-                run.args(["--policy", side.policy(), "--user", USER, "--", SERVER]);
-                run
-            }
-            None => as_user(SERVER)?,
-        };
-        command.args(settings(side, place.path()));
-        let mut server = Server { process: program::start(command, "MariaDB")?, place };
-        let deadline = Instant::now() + LIMIT;
-        while !client().args(["--execute", "DO 0"]).output()?.status.success() {
-            server.process.must_run()?;
-            ensure!(Instant::now() < deadline, "MariaDB does not get ready: {}", server.process.said());
-            sleep(Duration::from_millis(20));
-        }
-        Ok(server)
-    }
-
-    /// Shuts down in order.
-    fn stop(self, boot: &Boot) -> Result<()> {
-        // `seawall run` passes it on.
-        kill(Pid::from_raw(self.process.pid()), Signal::SIGTERM).context("ask MariaDB to end")?;
-        let ended = self.process.wait(LIMIT)?;
-        ensure!(ended.status.success(), "MariaDB ended with {ended}");
-        self.place.leave(boot)
-    }
+        None => as_user(SERVER)?,
+    };
+    command.args(settings(side, place.path()));
+    let serves = || client().args(["--execute", "DO 0"]).output().is_ok_and(|said| said.status.success());
+    Server::start(place, command, "MariaDB", serves)
 }
 
 fn as_user(program: &str) -> Result<Command> {

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
@@ -50,12 +49,7 @@ impl Place {
         mount.args(["--preset", preset, "--policy", side.policy()]);
         mount.arg(behind).arg(&at).env("XDG_RUNTIME_DIR", session()?);
         let mut mount = program::start(mount, "seawall mount")?;
-        let deadline = Instant::now() + LIMIT;
-        while !is_mountpoint(&at) {
-            mount.must_run()?;
-            ensure!(Instant::now() < deadline, "seawall mount does not get ready: {}", mount.said());
-            sleep(Duration::from_millis(5));
-        }
+        mount.wait_ready(LIMIT, || is_mountpoint(&at))?;
         Ok(Self { path: at, mount: Some(mount) })
     }
 
@@ -80,15 +74,20 @@ impl Place {
     }
 
     /// One of our programs, as this side runs it.
-    pub fn command(&self, boot: &Boot, side: Side, preset: &'static str, program: &str) -> Command {
+    ///
+    /// # Errors
+    /// If there can be no session for it.
+    pub fn command(&self, boot: &Boot, side: Side, preset: &'static str, program: &str) -> Result<Command> {
         let program = boot.program(program);
-        match self.seawall_run(boot, side, Preset::Named(preset)) {
+        let mut command = match self.seawall_run(boot, side, Preset::Named(preset)) {
             Some(mut run) => {
                 run.arg("--").arg(program);
                 run
             }
             None => Command::new(program),
-        }
+        };
+        command.env("XDG_RUNTIME_DIR", session()?);
+        Ok(command)
     }
 
     /// Nobody uses it any more: unmounted, and the log closed.

@@ -8,27 +8,23 @@ mod server;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use anyhow::{Context, Result};
-use seawall_load::ledger::Verdict;
+use anyhow::Result;
 
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, judge};
+use crate::life::Acts;
 use crate::outside::DATA;
 use crate::plan::Side;
-use crate::program;
-use server::Server;
+use crate::program::{self, FOREVER, LIMIT};
+use crate::user;
 
 /// The database everything is in, and its superuser.
 const NAME: &str = "postgres";
 /// Names the socket file; no network address is listened on.
 const PORT: &str = "5432";
 const SOCKETS: &str = "/tmp/sockets";
-const LIMIT: Duration = Duration::from_secs(120);
-/// Longer than any round.
-const FOREVER: &str = "600";
 const LEDGER_CLIENTS: &str = "4";
 const PGBENCH_CLIENTS: &str = "2";
 
@@ -63,15 +59,17 @@ fn client(program: &str) -> Result<Command> {
     Ok(command)
 }
 
+/// What is done with it.
+pub const ACTS: Acts = Acts { install, load, check };
+
 /// initdb, pgbench's tables, amcheck.
-pub fn install(boot: &Boot) -> Result<()> {
-    std::fs::create_dir_all(cluster()).context("create PGDATA")?;
-    server::give_to_user(&cluster())?;
-    let mut initdb = server::as_user(server::binary("initdb")?)?;
+fn install(boot: &Boot) -> Result<()> {
+    user::directory(server::USER, &cluster())?;
+    let mut initdb = user::command(server::USER, server::binary("initdb")?)?;
     initdb.args(["--data-checksums", "--wal-segsize=1", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
     initdb.arg("--username").arg(NAME).arg("-D").arg(cluster());
     program::run(initdb, "initdb", LIMIT)?;
-    let server = Server::start(boot, Side::Synced)?;
+    let server = server::start(boot, Side::Synced)?;
     let mut tables = client("pgbench")?;
     tables.args(["-i", "-q", "-s", "1"]);
     program::run(tables, "pgbench -i", LIMIT)?;
@@ -80,13 +78,13 @@ pub fn install(boot: &Boot) -> Result<()> {
     program::run(amcheck, "load amcheck", LIMIT)?;
     // An empty ledger table, so that a cut takes rows and not merely the table.
     program::run(commits(boot, "0"), "create the ledger table", LIMIT)?;
-    server.stop(boot)
+    server.stop(boot, server::END)
 }
 
 /// Commits until the power fails.
-pub fn load(boot: &Boot) -> Result<()> {
+fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
-    let mut server = Server::start(boot, boot.plan.side)?;
+    let mut server = server::start(boot, boot.plan.side)?;
     let churn = Path::new("/tmp/churn.sql");
     std::fs::write(churn, CHURN.repeat(500))?;
     let mut script = client("psql")?;
@@ -105,52 +103,40 @@ pub fn load(boot: &Boot) -> Result<()> {
 }
 
 fn commits(boot: &Boot, seconds: &str) -> Command {
-    let mut commits = Command::new(boot.program("seawall-load"));
-    commits.args(["ledger-pg", "--clients", LEDGER_CLIENTS, "--seconds", seconds]);
-    commits.arg("--connect").arg(connection()).arg("--ledger").arg(boot.plan.ledger());
-    commits
+    let at = connection();
+    boot.load(&["ledger-pg", "--clients", LEDGER_CLIENTS, "--seconds", seconds, "--connect", &at])
 }
 
 /// Recovers, starts, checks, stops, and checks the files at rest.
-pub fn check(boot: &Boot) -> Result<Checked> {
+fn check(boot: &Boot) -> Result<Checked> {
     let is_guarded = || server::is_guarded(&cluster());
     judge(boot, &cluster(), is_guarded, server::bare_start_problem, |side, checked| {
-        let server = Server::start(boot, side)?;
-        checked.verdict = verdict(boot)?;
+        let server = server::start(boot, side)?;
+        checked.verdict = judge::verdict(boot.load(&["check-pg", "--connect", &connection()]))?;
         checked.problems.extend(amcheck()?);
-        server.stop(boot)?;
+        server.stop(boot, server::END)?;
         checked.problems.extend(checksums()?);
         Ok(())
     })
 }
 
-fn verdict(boot: &Boot) -> Result<Verdict> {
-    let mut check = Command::new(boot.program("seawall-load"));
-    check.arg("check-pg").arg("--connect").arg(connection()).arg("--ledger").arg(boot.plan.ledger());
-    judge::verdict(check)
-}
-
-fn amcheck() -> Result<Vec<String>> {
+fn amcheck() -> Result<Option<String>> {
     let mut check = client("pg_amcheck")?;
     // The other one may just be missing.
     check.args(["--heapallindexed", "--parent-check", "--install-missing", "--no-strict-names"]);
     check.args(["--database", NAME, "--database", "churned"]);
-    problem(program::finish(check, "pg_amcheck", LIMIT)?, "pg_amcheck")
+    Ok(program::finish(check, "pg_amcheck", LIMIT)?.problem("pg_amcheck"))
 }
 
-fn checksums() -> Result<Vec<String>> {
-    let mut check = server::as_user(server::binary("pg_checksums")?)?;
+fn checksums() -> Result<Option<String>> {
+    let mut check = user::command(server::USER, server::binary("pg_checksums")?)?;
     check.arg("--check").arg("-D").arg(cluster());
-    problem(program::finish(check, "pg_checksums", LIMIT)?, "pg_checksums")
-}
-
-fn problem(ended: program::Ended, what: &str) -> Result<Vec<String>> {
-    Ok(if ended.status.success() { Vec::new() } else { vec![format!("{what}: {ended}")] })
+    Ok(program::finish(check, "pg_checksums", LIMIT)?.problem("pg_checksums"))
 }
 
 /// The programs this module needs, for the check of what is installed.
 pub fn installed() -> Result<()> {
-    server::has_user()?;
+    user::named(server::USER)?;
     ["postgres", "initdb", "psql", "pgbench", "pg_amcheck", "pg_checksums"]
         .iter()
         .try_for_each(|program| server::binary(program).map(drop))

@@ -11,8 +11,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
+/// Nothing that a database's programs are asked for takes longer.
+pub const LIMIT: Duration = Duration::from_secs(120);
+/// Longer than any round, in seconds.
+pub const FOREVER: &str = "600";
 const POLL: Duration = Duration::from_millis(5);
 
 /// How a program ended, and what it said.
@@ -29,6 +35,11 @@ impl Ended {
     /// True if it said these words.
     pub fn said(&self, words: &str) -> bool {
         self.stdout.contains(words) || self.stderr.contains(words)
+    }
+
+    /// What is wrong if a checker called `what` has ended so.
+    pub fn problem(&self, what: &str) -> Option<String> {
+        (!self.status.success()).then(|| format!("{what}: {self}"))
     }
 }
 
@@ -69,16 +80,6 @@ pub fn run(command: Command, what: &str, limit: Duration) -> Result<Ended> {
 }
 
 impl Running {
-    /// Its process id.
-    pub fn pid(&self) -> i32 {
-        self.child.id() as i32
-    }
-
-    /// What it is.
-    pub fn what(&self) -> &str {
-        &self.what
-    }
-
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Result<Option<Ended>> {
         let status = self.child.try_wait().with_context(|| format!("cannot wait for {}", self.what))?;
@@ -91,6 +92,37 @@ impl Running {
             Some(ended) => bail!("{} ended with {ended}", self.what),
             None => Ok(()),
         }
+    }
+
+    /// Waits until it is ready.
+    pub fn wait_ready(&mut self, limit: Duration, mut is_ready: impl FnMut() -> bool) -> Result<()> {
+        let deadline = Instant::now() + limit;
+        while !is_ready() {
+            self.must_run()?;
+            ensure!(
+                Instant::now() < deadline,
+                "{} does not get ready: {}",
+                self.what,
+                tail(&text(&self.err))
+            );
+            sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Asks it by this signal to end, and waits until it has.
+    pub fn stop(self, signal: Signal, limit: Duration) -> Result<Ended> {
+        let pid = Pid::from_raw(self.child.id() as i32);
+        kill(pid, signal).with_context(|| format!("ask {} to end", self.what))?;
+        self.wait(limit)
+    }
+
+    /// The same; it must be a good end.
+    pub fn stop_in_order(self, signal: Signal, limit: Duration) -> Result<()> {
+        let what = self.what.clone();
+        let ended = self.stop(signal, limit)?;
+        ensure!(ended.status.success(), "{what} ended with {ended}");
+        Ok(())
     }
 
     /// Waits for its end.
@@ -113,11 +145,6 @@ impl Running {
             sleep(POLL);
         }
     }
-
-    /// What it said on standard error so far.
-    pub fn said(&self) -> String {
-        tail(&text(&self.err))
-    }
 }
 
 fn text(path: &Path) -> String {
@@ -128,6 +155,13 @@ fn text(path: &Path) -> String {
 pub fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.trim().lines().collect();
     lines[lines.len().saturating_sub(12)..].join("\n    ")
+}
+
+/// An error if there is no such program. `harmless` is an argument with which it does nothing.
+pub fn installed(name: &str, harmless: &str) -> Result<()> {
+    let found = Command::new(name).arg(harmless).output();
+    ensure!(found.is_ok(), "{name} is not installed: make deps");
+    Ok(())
 }
 
 /// A command of a few words.

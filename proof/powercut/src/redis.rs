@@ -3,33 +3,28 @@
 //! `appendfsync always`: a reply comes after the append-only file's fsync. Beside the ledger's clients the log is
 //! rewritten over and over: a child writes a new base, the server begins a new part and replaces the manifest.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use seawall_load::ledger::Verdict;
+use nix::sys::signal::Signal;
 use seawall_load::redis::Connection;
 
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, is_guard, judge};
+use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::{Place, Preset};
 use crate::plan::Side;
-use crate::program::{self, Running};
+use crate::program::{self, FOREVER, LIMIT, Running};
+use crate::server::Server;
 use crate::user;
 
 const USER: &str = "redis";
 const SOCKET: &str = "/tmp/redis/socket";
 const SERVER: &str = "/usr/bin/redis-server";
-const LIMIT: Duration = Duration::from_secs(120);
-/// Longer than any round.
-const FOREVER: &str = "600";
 /// Between two rewrites, in seconds: some happen in every round.
 const REWRITE_EVERY: &str = "0.1";
 
@@ -44,20 +39,20 @@ fn manifest() -> PathBuf {
     directory().join("appendonlydir/appendonly.aof.manifest")
 }
 
+/// What is done with it.
+pub const ACTS: Acts = Acts { install, load, check };
+
 /// An empty database: with its first log, so that a cut takes what is in the log and not the log.
-pub fn install(boot: &Boot) -> Result<()> {
-    fs::create_dir_all(directory()).context("create Redis's directory")?;
-    user::give(USER, &directory())?;
-    Server::start(boot, Side::Synced)?.stop(boot)
+fn install(boot: &Boot) -> Result<()> {
+    user::directory(USER, &directory())?;
+    start(boot, Side::Synced)?.stop(boot, Signal::SIGTERM)
 }
 
 /// Executes transactions until the power fails.
-pub fn load(boot: &Boot) -> Result<()> {
+fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
-    let mut server = Server::start(boot, boot.plan.side)?;
-    let mut commits = Command::new(boot.program("seawall-load"));
-    commits.args(["ledger-redis", "--seconds", FOREVER, "--socket", SOCKET]);
-    commits.arg("--ledger").arg(boot.plan.ledger());
+    let mut server = start(boot, boot.plan.side)?;
+    let commits = boot.load(&["ledger-redis", "--seconds", FOREVER, "--socket", SOCKET]);
     let mut loads = vec![program::start(commits, "the ledger load")?];
     // A rewrite syncs whatever the settings: a side that must lose goes without.
     if !boot.plan.side.must_lose() {
@@ -66,13 +61,13 @@ pub fn load(boot: &Boot) -> Result<()> {
         loads.push(program::start(rewrite, "the rewrites")?);
     }
     until_the_cut(boot, before, || {
-        server.process.must_run()?;
+        server.must_run()?;
         loads.iter_mut().try_for_each(Running::must_run)
     })
 }
 
 /// Recovers, starts, checks, stops, and checks the log at rest.
-pub fn check(boot: &Boot) -> Result<Checked> {
+fn check(boot: &Boot) -> Result<Checked> {
     let bare = || {
         make_sockets()?;
         let mut bare = user::command(USER, SERVER)?;
@@ -86,27 +81,20 @@ pub fn check(boot: &Boot) -> Result<Checked> {
         || is_guard(&manifest()),
         bare,
         |side, checked| {
-            let server = Server::start(boot, side)?;
-            checked.verdict = verdict(boot)?;
-            server.stop(boot)?;
+            let server = start(boot, side)?;
+            checked.verdict = judge::verdict(boot.load(&["check-redis", "--socket", SOCKET]))?;
+            server.stop(boot, Signal::SIGTERM)?;
             checked.problems.extend(log_problem()?);
             Ok(())
         },
     )
 }
 
-fn verdict(boot: &Boot) -> Result<Verdict> {
-    let mut check = Command::new(boot.program("seawall-load"));
-    check.args(["check-redis", "--socket", SOCKET, "--ledger"]).arg(boot.plan.ledger());
-    judge::verdict(check)
-}
-
 /// redis-check-aof on all parts of the log, which lets redis-check-rdb look at a base that is one.
 fn log_problem() -> Result<Option<String>> {
     let mut check = user::command(USER, "redis-check-aof")?;
     check.arg(manifest());
-    let ended = program::finish(check, "redis-check-aof", LIMIT)?;
-    Ok((!ended.status.success()).then(|| format!("redis-check-aof: {ended}")))
+    Ok(program::finish(check, "redis-check-aof", LIMIT)?.problem("redis-check-aof"))
 }
 
 fn settings(boot: &Boot, side: Side, data: &Path) -> Vec<String> {
@@ -124,52 +112,23 @@ fn settings(boot: &Boot, side: Side, data: &Path) -> Vec<String> {
 
 /// The directory of the socket, in the machine's own memory.
 fn make_sockets() -> Result<()> {
-    let sockets = Path::new(SOCKET).parent().context("a socket is in a directory")?;
-    if !sockets.exists() {
-        fs::create_dir(sockets)?;
-        user::give(USER, sockets)?;
-    }
-    Ok(())
+    user::directory(USER, Path::new(SOCKET).parent().context("a socket is in a directory")?)
 }
 
-/// A running server.
-struct Server {
-    process: Running,
-    place: Place,
-}
-
-impl Server {
-    /// Starts it and waits until it answers.
-    fn start(boot: &Boot, side: Side) -> Result<Self> {
-        make_sockets()?;
-        let place = Place::of(boot, side, NAME, "redis")?;
-        let mut command = match place.seawall_run(boot, side, Preset::Found) {
-            Some(mut run) => {
-                run.args(["--user", USER, "--", SERVER]);
-                run
-            }
-            None => user::command(USER, SERVER)?,
-        };
-        command.args(settings(boot, side, place.path()));
-        let mut server = Server { process: program::start(command, "Redis")?, place };
-        let deadline = Instant::now() + LIMIT;
-        let answers = || Connection::open(Path::new(SOCKET)).and_then(|mut redis| redis.call(&["PING"]));
-        while answers().is_err() {
-            server.process.must_run()?;
-            ensure!(Instant::now() < deadline, "Redis does not get ready: {}", server.process.said());
-            sleep(Duration::from_millis(10));
+/// Starts the server and waits until it answers.
+fn start(boot: &Boot, side: Side) -> Result<Server> {
+    make_sockets()?;
+    let place = Place::of(boot, side, NAME, "redis")?;
+    let mut command = match place.seawall_run(boot, side, Preset::Found) {
+        Some(mut run) => {
+            run.args(["--user", USER, "--", SERVER]);
+            run
         }
-        Ok(server)
-    }
-
-    /// Shuts down in order.
-    fn stop(self, boot: &Boot) -> Result<()> {
-        // `seawall run` passes it on.
-        kill(Pid::from_raw(self.process.pid()), Signal::SIGTERM).context("ask Redis to end")?;
-        let ended = self.process.wait(LIMIT)?;
-        ensure!(ended.status.success(), "Redis ended with {ended}");
-        self.place.leave(boot)
-    }
+        None => user::command(USER, SERVER)?,
+    };
+    command.args(settings(boot, side, place.path()));
+    let answers = || Connection::open(Path::new(SOCKET)).and_then(|mut redis| redis.call(&["PING"]));
+    Server::start(place, command, "Redis", || answers().is_ok())
 }
 
 /// The programs this module needs, for the check of what is installed.

@@ -4,7 +4,6 @@
 //! SQLite documents that FULL may undo the last commit there, because the directory is not synced after the
 //! rollback journal was removed. That is the database's choice, not the disk's or Seawall's.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -16,14 +15,12 @@ use seawall_load::sqlite::JournalMode;
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, judge};
-use crate::outside::{DATA, session};
+use crate::life::Acts;
+use crate::outside::DATA;
 use crate::place::Place;
 use crate::plan::Side;
-use crate::program;
+use crate::program::{self, FOREVER, LIMIT};
 
-const LIMIT: Duration = Duration::from_secs(120);
-/// Longer than any round.
-const FOREVER: &str = "600";
 const CLIENTS: [&str; 2] = ["1", "2"];
 
 const NAME: &str = "sqlite";
@@ -34,15 +31,18 @@ fn directory() -> PathBuf {
     Path::new(DATA).join(NAME)
 }
 
+/// What is done with it.
+pub const ACTS: Acts = Acts { install, load, check };
+
 /// An empty database.
-pub fn install(boot: &Boot) -> Result<()> {
+fn install(boot: &Boot) -> Result<()> {
     std::fs::create_dir_all(directory()).context("create SQLite's directory")?;
     let place = place(boot, Side::Synced)?;
     program::run(writer(boot, Side::Synced, &place, "1", "0")?, "create the SQLite database", LIMIT).map(drop)
 }
 
 /// Commits until the power fails.
-pub fn load(boot: &Boot) -> Result<()> {
+fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
     let (side, place) = (boot.plan.side, place(boot, boot.plan.side)?);
     // Changing the journal mode needs the database alone.
@@ -55,7 +55,7 @@ pub fn load(boot: &Boot) -> Result<()> {
 }
 
 /// Recovers and checks.
-pub fn check(boot: &Boot) -> Result<Checked> {
+fn check(boot: &Boot) -> Result<Checked> {
     let guard = directory().join("bank.db-journal/.seawall");
     judge(
         boot,
@@ -73,39 +73,28 @@ fn place(boot: &Boot, side: Side) -> Result<Place> {
     Place::of(boot, side, NAME, "sqlite")
 }
 
-/// The program as `side` runs it.
-fn on(boot: &Boot, side: Side, place: &Place, arguments: Vec<OsString>) -> Result<Command> {
-    let mut command = place.command(boot, side, NAME, "seawall-load");
-    command.args(arguments).env("XDG_RUNTIME_DIR", session()?);
-    Ok(command)
-}
-
 fn writer(boot: &Boot, side: Side, place: &Place, client: &str, seconds: &str) -> Result<Command> {
     let synchronous = match (side, boot.plan.journal) {
         (Side::Unsafe, _) => "off",
         (_, JournalMode::Wal) => "full",
         _ => "extra",
     };
-    let mut arguments: Vec<OsString> =
-        vec!["sqlite".into(), "--db".into(), place.path().join(DATABASE).into()];
-    let words = ["--journal", boot.plan.journal.pragma(), "--synchronous", synchronous];
-    arguments.extend(words.into_iter().chain(["--client", client, "--seconds", seconds]).map(Into::into));
+    let mut writer = place.command(boot, side, NAME, "seawall-load")?;
+    writer.args(["sqlite", "--db"]).arg(place.path().join(DATABASE));
+    writer.args(["--journal", boot.plan.journal.pragma(), "--synchronous", synchronous]);
+    writer.args(["--client", client, "--seconds", seconds]);
     if seconds != "0" {
-        arguments.extend(["--ledger".into(), boot.plan.ledger().into()]);
+        writer.arg("--ledger").arg(boot.plan.ledger());
     }
-    on(boot, side, place, arguments)
+    Ok(writer)
 }
 
 fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {
     let place = place(boot, side)?;
-    let arguments = vec![
-        "check-sqlite".into(),
-        "--db".into(),
-        place.path().join(DATABASE).into(),
-        "--ledger".into(),
-        boot.plan.ledger().into(),
-    ];
-    let verdict = judge::verdict(on(boot, side, &place, arguments)?)?;
+    let mut check = place.command(boot, side, NAME, "seawall-load")?;
+    check.args(["check-sqlite", "--db"]).arg(place.path().join(DATABASE));
+    check.arg("--ledger").arg(boot.plan.ledger());
+    let verdict = judge::verdict(check)?;
     place.leave(boot)?;
     Ok(verdict)
 }

@@ -4,23 +4,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::store::{SETTINGS, Store};
 
 use crate::boot::{Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{guard_problem, is_guard, judge};
-use crate::outside::{DATA, session};
+use crate::life::Acts;
+use crate::outside::DATA;
 use crate::place::Place;
 use crate::plan::{Database, Side};
-use crate::program::{self, command};
-
-const LIMIT: Duration = Duration::from_secs(120);
-/// Longer than any round.
-const FOREVER: &str = "600";
+use crate::program::{self, FOREVER, LIMIT, command};
 
 /// Which store this database is, if it is one.
 pub fn of(database: Database) -> Option<Store> {
@@ -48,15 +44,18 @@ fn guard(store: Store) -> (PathBuf, &'static str) {
     (directory(store).join(name), refused)
 }
 
+/// What is done with it.
+pub const ACTS: Acts = Acts { install, load, check };
+
 /// An empty store.
-pub fn install(boot: &Boot) -> Result<()> {
+fn install(boot: &Boot) -> Result<()> {
     fs::create_dir_all(directory(store(boot)?)).context("create the store's directory")?;
     let place = place(boot, Side::Synced)?;
     program::run(run(boot, Side::Synced, &place, "0")?, "make the store", LIMIT).map(drop)
 }
 
 /// Commits until the power fails.
-pub fn load(boot: &Boot) -> Result<()> {
+fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
     let place = place(boot, boot.plan.side)?;
     let mut commits = run(boot, boot.plan.side, &place, FOREVER)?;
@@ -66,7 +65,7 @@ pub fn load(boot: &Boot) -> Result<()> {
 }
 
 /// Recovers and checks.
-pub fn check(boot: &Boot) -> Result<Checked> {
+fn check(boot: &Boot) -> Result<Checked> {
     let store = store(boot)?;
     let (file, refused) = guard(store);
     let bare = || {
@@ -113,8 +112,7 @@ fn own_checker_problem(store: Store) -> Result<Option<String>> {
         }
     };
     let what = checker.get_program().to_string_lossy().into_owned();
-    let ended = program::finish(checker, &what, LIMIT)?;
-    Ok((!ended.status.success()).then(|| format!("{what}: {ended}")))
+    Ok(program::finish(checker, &what, LIMIT)?.problem(&what))
 }
 
 /// The load, without a ledger.
@@ -131,8 +129,8 @@ fn place(boot: &Boot, side: Side) -> Result<Place> {
 /// The program as `side` runs it.
 fn on(boot: &Boot, side: Side, place: &Place, arguments: &[&str]) -> Result<Command> {
     let store = store(boot)?;
-    let mut command = place.command(boot, side, store.name(), &format!("seawall-{}", store.name()));
-    command.arg(place.path()).args(arguments).env("XDG_RUNTIME_DIR", session()?);
+    let mut command = place.command(boot, side, store.name(), &format!("seawall-{}", store.name()))?;
+    command.arg(place.path()).args(arguments);
     let opened = boot.plan.settings.iter().map(|(_, value)| value.as_str());
     command.env(SETTINGS, opened.collect::<String>());
     Ok(command)
@@ -145,9 +143,5 @@ pub fn installed(database: Database) -> Result<()> {
         Some(Store::Lmdb) => &[("cc", "--version"), ("mdb_copy", "-V")],
         None => &[],
     };
-    for (program, harmless) in needed {
-        let found = Command::new(program).arg(harmless).output();
-        ensure!(found.is_ok(), "{program} is not installed: make deps");
-    }
-    Ok(())
+    needed.iter().try_for_each(|(program, harmless)| program::installed(program, harmless))
 }

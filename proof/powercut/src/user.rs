@@ -1,6 +1,7 @@
 //! The users that servers run as: they refuse root, or nobody runs them as root.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -27,11 +28,12 @@ pub fn command(name: &str, program: impl AsRef<OsStr>) -> Result<Command> {
     Ok(command)
 }
 
-/// Makes this user the owner.
+/// A directory of this user's, made if it is not there.
 ///
 /// # Errors
-/// As [`named`], or if the file is not there.
-pub fn give(name: &str, path: &Path) -> Result<()> {
+/// As [`named`], or if it cannot be made.
+pub fn directory(name: &str, path: &Path) -> Result<()> {
     let user = named(name)?;
+    fs::create_dir_all(path).with_context(|| format!("create {}", path.display()))?;
     chown(path, Some(user.uid), Some(user.gid)).with_context(|| format!("give {} to {name}", path.display()))
 }

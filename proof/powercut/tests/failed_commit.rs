@@ -8,14 +8,10 @@ use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use common::Mounted;
+use common::{Mounted, Scene};
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use seawall_core::certain;
-use seawall_faulty_disk::{Disk, Request};
-use seawall_powercut::file_system::FileSystem;
-use seawall_powercut::fitness;
-
-const SIZE: u64 = 64 << 20;
+use seawall_faulty_disk::Request;
 
 /// A file on disk.
 fn file(path: &Path) -> File {
@@ -32,15 +28,9 @@ fn grow(file: &File) {
 // Holds: R27
 #[test]
 fn a_sync_after_a_commit_that_failed_retires_nothing() {
-    if let Err(missing) = fitness::check(&[], FileSystem::default()) {
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED, A FAILED COMMIT WAS NOT TESTED: {missing:#}\n");
-        return;
-    }
-    let place = tempfile::tempdir().expect("a place");
-    let (under, at) = (place.path().join("disk"), place.path().join("mount"));
-    std::fs::create_dir(&under).and_then(|()| std::fs::create_dir(&at)).expect("directories");
-    let disk = Disk::mount(&under, SIZE).expect("a disk");
-    let mounted = Mounted::new(disk.file(), &at);
+    let Some(scene) = Scene::new("A FAILED COMMIT") else { return };
+    let mounted = Mounted::new(&scene);
+    let Scene { disk, at, .. } = &scene;
     let (one, other) = (file(&at.join("one")), file(&at.join("other")));
     grow(&one);
     grow(&other);

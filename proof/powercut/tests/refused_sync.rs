@@ -10,12 +10,9 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use common::Mounted;
-use seawall_faulty_disk::{Disk, Request};
-use seawall_powercut::file_system::FileSystem;
-use seawall_powercut::fitness;
+use common::{Mounted, Scene};
+use seawall_faulty_disk::Request;
 
-const SIZE: u64 = 64 << 20;
 /// Writes a page of a tablespace for each line it gets, and says what came of it.
 const WRITER: &str =
     "while read n; do dd if=/dev/zero of=ibdata1 bs=16384 count=1 conv=notrunc 2>&1 | head -n 1; done";
@@ -60,16 +57,10 @@ fn put(path: &Path) {
 // Holds: internals/FAILURE_MODEL#promises
 #[test]
 fn what_could_not_be_taken_into_the_log_is_not_written() {
-    if let Err(missing) = fitness::check(&[], FileSystem::default()) {
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED, A REFUSED SYNC WAS NOT TESTED: {missing:#}\n");
-        return;
-    }
-    let (place, memory) =
-        (tempfile::tempdir().expect("a place"), tempfile::tempdir_in("/dev/shm").expect("memory"));
-    let (under, at) = (place.path().join("disk"), place.path().join("mount"));
-    fs::create_dir(&under).and_then(|()| fs::create_dir(&at)).expect("directories");
-    let disk = Disk::mount(&under, SIZE).expect("a disk");
-    let mounted = Mounted::new(disk.file(), &at);
+    let Some(scene) = Scene::new("A REFUSED SYNC") else { return };
+    let memory = tempfile::tempdir_in("/dev/shm").expect("memory");
+    let mounted = Mounted::new(&scene);
+    let Scene { disk, at, .. } = &scene;
     let data = at.join("data");
     fs::create_dir(&data).expect("a directory");
     ["ib_logfile0", "ibdata1"].iter().for_each(|name| put(&data.join(name)));

@@ -8,20 +8,15 @@
 mod common;
 
 use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::Mounted;
+use common::{Mounted, Scene};
 use fastrand::Rng;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use rusqlite::Connection;
 use seawall_faulty_disk::{Disk, Loss, Request};
-use seawall_powercut::file_system::FileSystem;
-use seawall_powercut::fitness;
-
-const SIZE: u64 = 64 << 20;
 
 fn open(path: &Path) -> Connection {
     let database = Connection::open(path).expect("a database");
@@ -71,16 +66,10 @@ fn refuse_a_write_back(disk: &Disk, path: &Path) {
 // Holds: L13
 #[test]
 fn a_page_that_an_earlier_checkpoint_could_not_write_is_forgotten() {
-    if let Err(missing) = fitness::check(&[], FileSystem::default()) {
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED, SQLITE ALONE WAS NOT TESTED: {missing:#}\n");
-        return;
-    }
-    let place = tempfile::tempdir().expect("a place");
-    let (under, at) = (place.path().join("disk"), place.path().join("mount"));
-    std::fs::create_dir(&under).and_then(|()| std::fs::create_dir(&at)).expect("directories");
-    let disk = Disk::mount(&under, SIZE).expect("a disk");
+    let Some(scene) = Scene::new("SQLITE ALONE") else { return };
+    let mounted = Mounted::new(&scene);
+    let Scene { disk, at, .. } = &scene;
     let path = at.join("bank.db");
-    let mounted = Mounted::new(disk.file(), &at);
     let (writer, reader) = (open(&path), open(&path));
     create(&writer);
     (0..2000).step_by(10).for_each(|account| transfer(&writer, account));
@@ -89,7 +78,7 @@ fn a_page_that_an_earlier_checkpoint_could_not_write_is_forgotten() {
     transfer(&writer, 5);
     let (frames, copied) = checkpoint(&writer).expect("a part of a checkpoint");
     assert!(0 < copied && copied < frames, "held up by the reader: {copied} of {frames}");
-    refuse_a_write_back(&disk, &path);
+    refuse_a_write_back(disk, &path);
     reader.execute_batch("COMMIT").expect("the reader's end");
     checkpoint(&writer).expect_err("the kernel tells the error at the next sync");
     let (frames, copied) = checkpoint(&writer).expect("and not again");
@@ -100,7 +89,7 @@ fn a_page_that_an_earlier_checkpoint_could_not_write_is_forgotten() {
     disk.off();
     drop((writer, reader, mounted));
     disk.reboot().expect("power");
-    let mounted = Mounted::again(disk.file(), &at);
+    let mounted = Mounted::again(&scene);
     let after = open(&path);
     let (balances, history) =
         (sum(&after, "SELECT sum(balance) FROM accounts"), sum(&after, "SELECT sum(delta) FROM history"));

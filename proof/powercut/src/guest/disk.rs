@@ -2,12 +2,9 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
 
 use super::{LIMIT, image};
 use crate::boot::Boot;
@@ -24,14 +21,9 @@ pub struct Disk(Running);
 impl Disk {
     /// Starts it, and waits until it has recovered and listens.
     pub fn start(boot: &Boot) -> Result<Self> {
-        let mut disk = Self(Self::run(boot)?);
-        let deadline = Instant::now() + LIMIT;
-        while !Path::new(SOCKET).exists() {
-            disk.0.must_run()?;
-            ensure!(Instant::now() < deadline, "seawall disk does not get ready: {}", disk.0.said());
-            sleep(Duration::from_millis(5));
-        }
-        Ok(disk)
+        let mut disk = Self::run(boot)?;
+        disk.wait_ready(LIMIT, || Path::new(SOCKET).exists())?;
+        Ok(Self(disk))
     }
 
     fn run(boot: &Boot) -> Result<Running> {
@@ -53,9 +45,6 @@ impl Disk {
 
     /// Ends it in order: everything is in the image then.
     pub fn end(self) -> Result<()> {
-        kill(Pid::from_raw(self.0.pid()), Signal::SIGTERM).context("ask seawall disk to end")?;
-        let ended = self.0.wait(LIMIT)?;
-        ensure!(ended.status.success(), "seawall disk ended with {ended}");
-        Ok(())
+        self.0.stop_in_order(Signal::SIGTERM, LIMIT)
     }
 }

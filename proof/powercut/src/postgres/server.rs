@@ -1,26 +1,25 @@
 //! One PostgreSQL server in a machine, and the user it runs as.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use anyhow::{Context, Result};
+use nix::sys::signal::Signal;
 
-use super::{DIRECTORY, LIMIT, PORT, SOCKETS, cluster};
+use super::{DIRECTORY, PORT, SOCKETS, cluster};
 use crate::boot::Boot;
+use crate::judge::guard_problem;
 use crate::place::{Place, Preset};
 use crate::plan::{Side, Trouble};
-use crate::program::{self, Running};
+use crate::program;
+use crate::server::Server;
 use crate::user;
 
 /// PostgreSQL refuses root.
-const USER: &str = "postgres";
-const START_LIMIT: Duration = Duration::from_secs(60);
+pub const USER: &str = "postgres";
+/// To PostgreSQL it means: end all sessions, write everything, go.
+pub const END: Signal = Signal::SIGINT;
 /// Equal in every round. A small cache and short pauses, so that data files are written all the time.
 const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", ""),
@@ -36,86 +35,53 @@ const SETTINGS: &[(&str, &str)] = &[
     ("logging_collector", "off"),
 ];
 
-/// A running server.
-pub struct Server {
-    process: Running,
-    place: Place,
-}
-
-impl Server {
-    /// Starts it and waits until it takes connections.
-    pub fn start(boot: &Boot, side: Side) -> Result<Self> {
-        let place = Place::of(boot, side, DIRECTORY, "postgres")?;
-        // What Debian's own start script does: the process id in it is of another boot.
-        let _ = fs::remove_file(place.path().join("postmaster.pid"));
-        make_sockets_directory()?;
-        let mut command = match place.seawall_run(boot, side, Preset::Found) {
-            Some(mut run) => {
-                run.args(["--policy", side.policy(), "--user", USER]);
-                // Checkpoints then come all the time, and a recovery syncs its directory as Seawall does it.
-                if side.is_without_copies() && boot.plan.seed.is_multiple_of(2) {
-                    run.args(["--recovery", "1s"]);
-                }
-                run.arg("--").arg(binary("postgres")?);
-                run
+/// Starts it and waits until it takes connections.
+pub fn start(boot: &Boot, side: Side) -> Result<Server> {
+    let place = Place::of(boot, side, DIRECTORY, "postgres")?;
+    // What Debian's own start script does: the process id in it is of another boot.
+    let _ = fs::remove_file(place.path().join("postmaster.pid"));
+    make_sockets_directory()?;
+    let mut command = match place.seawall_run(boot, side, Preset::Found) {
+        Some(mut run) => {
+            run.args(["--policy", side.policy(), "--user", USER]);
+            // Checkpoints then come all the time, and a recovery syncs its directory as Seawall does it.
+            if side.is_without_copies() && boot.plan.seed.is_multiple_of(2) {
+                run.args(["--recovery", "1s"]);
             }
-            None => as_user(binary("postgres")?)?,
-        };
-        command.arg("-D").arg(place.path());
-        // After a failed sync PostgreSQL stops hard and recovers, and would do so from a page cache that hides
-        // what the disk refused. Only a server that stays down keeps its promises then.
-        let refuses = matches!(boot.plan.trouble, Trouble::WriteErrors | Trouble::FlushErrors);
-        let restart = ("restart_after_crash", if refuses { "off" } else { "on" });
-        let fsync = ("fsync", if side == Side::Unsafe { "off" } else { "on" });
-        // A cache smaller than the data: pages are written all the time, not at checkpoints only.
-        let pages = match side.is_without_copies() {
-            true => vec![("full_page_writes", "off"), ("shared_buffers", "4MB")],
-            false => Vec::new(),
-        };
-        // Each commit's flush would take the pages along that a cut is to tear.
-        let flushes: &[_] = match side {
-            Side::Torn => &[("synchronous_commit", "off"), ("wal_writer_delay", "10s")],
-            _ => &[],
-        };
-        let drawn = boot.plan.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in SETTINGS
-            .iter()
-            .copied()
-            .chain(drawn)
-            .chain(pages)
-            .chain(flushes.iter().copied())
-            .chain([fsync, restart])
-        {
-            command.arg("-c").arg(format!("{name}={value}"));
+            run.arg("--").arg(binary("postgres")?);
+            run
         }
-        let mut server = Server { process: program::start(command, "PostgreSQL")?, place };
-        server.wait_ready()?;
-        Ok(server)
+        None => user::command(USER, binary("postgres")?)?,
+    };
+    command.arg("-D").arg(place.path());
+    // After a failed sync PostgreSQL stops hard and recovers, and would do so from a page cache that hides
+    // what the disk refused. Only a server that stays down keeps its promises then.
+    let refuses = matches!(boot.plan.trouble, Trouble::WriteErrors | Trouble::FlushErrors);
+    let restart = ("restart_after_crash", if refuses { "off" } else { "on" });
+    let fsync = ("fsync", if side == Side::Unsafe { "off" } else { "on" });
+    // A cache smaller than the data: pages are written all the time, not at checkpoints only.
+    let pages = match side.is_without_copies() {
+        true => vec![("full_page_writes", "off"), ("shared_buffers", "4MB")],
+        false => Vec::new(),
+    };
+    // Each commit's flush would take the pages along that a cut is to tear.
+    let flushes: &[_] = match side {
+        Side::Torn => &[("synchronous_commit", "off"), ("wal_writer_delay", "10s")],
+        _ => &[],
+    };
+    let drawn = boot.plan.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in SETTINGS
+        .iter()
+        .copied()
+        .chain(drawn)
+        .chain(pages)
+        .chain(flushes.iter().copied())
+        .chain([fsync, restart])
+    {
+        command.arg("-c").arg(format!("{name}={value}"));
     }
-
-    fn wait_ready(&mut self) -> Result<()> {
-        let deadline = Instant::now() + START_LIMIT;
-        while status(self.place.path()).as_deref() != Some("ready") {
-            self.must_run()?;
-            ensure!(Instant::now() < deadline, "PostgreSQL does not get ready: {}", self.process.said());
-            sleep(Duration::from_millis(10));
-        }
-        Ok(())
-    }
-
-    /// An error if it has ended.
-    pub fn must_run(&mut self) -> Result<()> {
-        self.process.must_run()
-    }
-
-    /// Shuts down in order.
-    pub fn stop(self, boot: &Boot) -> Result<()> {
-        // `seawall run` passes it on. To PostgreSQL it means: end all sessions, write everything, go.
-        kill(Pid::from_raw(self.process.pid()), Signal::SIGINT).context("ask PostgreSQL to end")?;
-        let ended = self.process.wait(LIMIT)?;
-        ensure!(ended.status.success(), "PostgreSQL ended with {ended}");
-        self.place.leave(boot)
-    }
+    let cluster = place.path().to_owned();
+    Server::start(place, command, "PostgreSQL", || status(&cluster).as_deref() == Some("ready"))
 }
 
 /// What the postmaster says about itself.
@@ -134,26 +100,18 @@ pub fn is_guarded(cluster: &Path) -> bool {
 
 /// The machine that was cut had another one.
 fn make_sockets_directory() -> Result<()> {
-    if !Path::new(SOCKETS).exists() {
-        fs::create_dir(SOCKETS)?;
-        give_to_user(Path::new(SOCKETS))?;
-    }
-    Ok(())
+    user::directory(USER, Path::new(SOCKETS))
 }
 
 /// Tries to start the bare server although the guard is up; it must refuse and say why.
 pub fn bare_start_problem() -> Result<Option<String>> {
     make_sockets_directory()?;
-    let mut bare = as_user(binary("postgres")?)?;
+    let mut bare = user::command(USER, binary("postgres")?)?;
     // It opens its sockets before it looks for a label of a backup, and PostgreSQL's own port may be another server's.
     let sockets = format!("unix_socket_directories={SOCKETS}");
     bare.arg("-D").arg(cluster()).args(["-c", "listen_addresses=", "-c", &sockets]);
     let ended = program::finish(bare, "a bare start behind the guard", Duration::from_secs(10));
-    Ok(match ended {
-        Ok(ended) if !ended.status.success() && ended.stderr.contains(REFUSED) => None,
-        Ok(ended) => Some(format!("a bare start behind the guard was not refused with {REFUSED:?}: {ended}")),
-        Err(_) => Some("a bare start behind the guard was not refused".to_owned()),
-    })
+    Ok(guard_problem(ended, REFUSED))
 }
 
 /// The newest PostgreSQL of the distribution.
@@ -164,19 +122,4 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     });
     let newest = numbered.filter(|(_, path)| path.is_file()).max();
     newest.map(|(_, path)| path).with_context(|| format!("{name} of PostgreSQL is not installed: make deps"))
-}
-
-/// There is a user that it can run as.
-pub fn has_user() -> Result<()> {
-    user::named(USER).map(drop)
-}
-
-/// A command that user will run.
-pub fn as_user(program: impl AsRef<OsStr>) -> Result<Command> {
-    user::command(USER, program)
-}
-
-/// Makes that user the owner.
-pub fn give_to_user(path: &Path) -> Result<()> {
-    user::give(USER, path)
 }
