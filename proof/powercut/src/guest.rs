@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use nix::mount::{MsFlags, mount};
 use seawall_vmtest::guest::found;
-use seawall_vmtest::hardware::Hardware;
 use seawall_vmtest::machine::{Boot as Start, Data, Machine, ledgers};
 use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::tool;
@@ -201,17 +200,10 @@ fn switch_on(boot: &Boot, side: Side) -> Result<Machine> {
     let _ = fs::remove_file(&port);
     symlink(plan.ledger(), &port).context("a port to the ledger")?;
     Machine::start(&Start {
-        parts: &Parts::at(&parts()),
-        dir: &dir,
-        cpu: "max",
-        name: files,
-        options: options.map(|(name, value)| (name, value.to_owned())).into(),
+        options: options.to_vec(),
         ports: std::slice::from_ref(if name == "sqlite" { &"sqlite" } else { &"postgres" }),
         over: ledgers([(name, &ledger)]),
-        pmem: None,
-        data: data(side),
-        network: None,
-        hardware: Hardware::default(),
+        ..Start::of(&Parts::at(&parts()), &dir, files, data(side))
     })
 }
 

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::chain::{Chain, DATABASES, Log, Moment, Plan, Round, Seen, Setup, Side};
-use crate::hardware::Hardware;
 use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, PMEM_BYTES, image, ledgers};
 use fastrand::Rng;
 
@@ -46,22 +45,18 @@ impl Run<'_> {
     fn switch_on(&mut self, phase: &str) -> Result<Machine> {
         self.boots += 1;
         let Setup { side, log, pool, data, journal, cpu } = self.setup;
-        let guarded = u8::from(self.guarded && side == Side::Seawall).to_string();
-        let how = [("phase", phase), ("side", side.name()), ("log", log.name())];
+        let Plan { parts, ref dir, .. } = *self.plan;
+        let disk = Data::Lossy { image: dir.join("disk.img"), flush_time: flush_time(log, phase) };
+        let guarded = if self.guarded && side == Side::Seawall { "1" } else { "0" };
+        let how = [("phase", phase), ("side", side.name()), ("log", log.name()), ("guarded", guarded)];
         let what = [("pool", pool), ("data", data), ("journal", journal)];
-        let options = how.into_iter().chain(what).map(|(name, value)| (name, value.to_owned()));
         Machine::start(&Boot {
-            parts: self.plan.parts,
-            dir: &self.plan.dir,
             cpu,
-            name: format!("{:03}-{phase}", self.boots),
-            options: options.chain([("guarded", guarded)]).collect(),
+            options: [&how[..], &what].concat(),
             ports: &DATABASES,
             over: ledgers(DATABASES.into_iter().zip(&self.ledgers)),
-            pmem: Some(self.plan.dir.join("pmem.img")),
-            data: Data::Lossy { image: self.plan.dir.join("disk.img"), flush_time: flush_time(log, phase) },
-            network: None,
-            hardware: Hardware::default(),
+            pmem: Some(dir.join("pmem.img")),
+            ..Boot::of(parts, dir, format!("{:03}-{phase}", self.boots), disk)
         })
     }
 

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::chain::{Chain, Moment, Plan, Round, Seen, Setup};
-use crate::hardware::Hardware;
 use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, image, ledgers};
 use crate::network::{Network, PORTS};
 use crate::report;
@@ -171,22 +170,17 @@ impl<'a> Hosts<'a> {
 
     fn switch_on(&mut self, host: usize, phase: &str) -> Result<Machine> {
         self.boots += 1;
-        let number = host + 1;
+        let number = (host + 1).to_string();
         let Setup { side, log, data, cpu, .. } = self.setup;
-        let options = [("phase", phase), ("side", side.name()), ("log", log.name()), ("data", data)];
-        let options = options.map(|(name, value)| (name, value.to_owned())).into_iter();
+        let how = [("phase", phase), ("side", side.name()), ("log", log.name())];
+        let disk = Data::Lossy { image: self.own_disk(host), flush_time: OWN_FLUSH };
         Machine::start(&Boot {
-            parts: self.plan.parts,
-            dir: &self.plan.dir,
             cpu,
-            name: format!("{:03}-host-{number}", self.boots),
-            options: options.chain([("host", number.to_string())]).collect(),
+            options: [&how[..], &[("data", data), ("host", &number)]].concat(),
             ports: &[DATABASE],
             over: ledgers([]),
-            pmem: None,
-            data: Data::Lossy { image: self.own_disk(host), flush_time: OWN_FLUSH },
             network: Some((host, self.network.plug(host)?)),
-            hardware: Hardware::default(),
+            ..Boot::of(self.plan.parts, &self.plan.dir, format!("{:03}-host-{number}", self.boots), disk)
         })
     }
 

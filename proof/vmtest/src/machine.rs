@@ -67,7 +67,7 @@ pub struct Boot<'a> {
     /// Name of this boot's files.
     pub name: String,
     /// Options for the guest's session.
-    pub options: Vec<(&'static str, String)>,
+    pub options: Vec<(&'a str, &'a str)>,
     /// Ports that are ledgers; one for results is always there.
     pub ports: &'static [&'static str],
     /// An archive that is laid over the first root file system.
@@ -81,6 +81,25 @@ pub struct Boot<'a> {
     pub network: Option<(usize, String)>,
     /// What few machines have.
     pub hardware: Hardware,
+}
+
+impl<'a> Boot<'a> {
+    /// One with a disk, and with nothing else that a boot may have.
+    pub fn of(parts: &'a Parts, dir: &'a Path, name: String, data: Data) -> Self {
+        Self {
+            parts,
+            dir,
+            cpu: "max",
+            name,
+            options: Vec::new(),
+            ports: &[],
+            over: Vec::new(),
+            pmem: None,
+            data,
+            network: None,
+            hardware: Hardware::default(),
+        }
+    }
 }
 
 /// A running machine.

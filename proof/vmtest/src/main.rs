@@ -148,8 +148,7 @@ fn run(options: &Options) -> Result<bool> {
     let mut chains = Vec::new();
     for (number, (setup, cuts)) in plan(options).into_iter().enumerate() {
         let dir = work.join(format!("chain-{number}"));
-        let _ = std::fs::remove_dir_all(&dir);
-        tool::directory(&dir)?;
+        tool::empty_directory(&dir)?;
         let plan = Plan { parts: &parts, dir, cuts, window: Duration::from_millis(options.window) };
         let run = if setup.log == Log::Keepers { hosts::run } else { alone::run };
         let chain = run(setup, &plan, &mut random).with_context(|| report::title(&setup))?;
@@ -169,12 +168,8 @@ fn run(options: &Options) -> Result<bool> {
         chains,
         seconds: begin.elapsed().as_secs_f64(),
     };
-    let json =
-        options.out.join(if options.log == Some(Log::Keepers) { "vm-keepers.json" } else { "vm.json" });
-    std::fs::write(&json, serde_json::to_string_pretty(&report)?).context("cannot write the result")?;
-    report.print();
-    println!("{}", json.display());
-    Ok(report.is_clean())
+    let json = if options.log == Some(Log::Keepers) { "vm-keepers.json" } else { "vm.json" };
+    report::give(&report, &options.out.join(json))
 }
 
 fn seed() -> u64 {

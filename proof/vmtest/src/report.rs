@@ -1,9 +1,32 @@
 //! What came out: a line per boot while it runs, a table and a verdict at the end, JSON for scripts.
 
+use std::path::Path;
+
+use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use serde::Serialize;
 
 use crate::chain::{Chain, Log, Moment, Round, Seen, Setup, Side};
+
+/// What a test came to.
+pub trait Outcome: Serialize {
+    /// True if it passed.
+    fn is_clean(&self) -> bool;
+
+    /// Says it to people.
+    fn print(&self);
+}
+
+/// Says what came out, and leaves it in this file for scripts. True if the test passed.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn give(outcome: &impl Outcome, json: &Path) -> Result<bool> {
+    std::fs::write(json, serde_json::to_string_pretty(outcome)?).context("writing the result")?;
+    outcome.print();
+    println!("{}", json.display());
+    Ok(outcome.is_clean())
+}
 
 /// Everything, as `out/vm.json` holds it, and `out/vm-keepers.json`.
 #[derive(Debug, Serialize)]
@@ -136,17 +159,16 @@ impl Proof {
     }
 }
 
-impl Report {
+impl Outcome for Report {
     /// The promise held, and the test could have shown it broken.
-    pub fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         let proofs = [&self.counter_proof, &self.logless];
         let proved = proofs.into_iter().all(|proof| !proof.ran || proof.shows_loss());
         let controlled = !self.control.ran || !self.control.shows_loss();
         self.totals.is_clean() && proved && controlled
     }
 
-    /// For people.
-    pub fn print(&self) {
+    fn print(&self) {
         let t = &self.totals;
         println!("\n{:<44}{:>7}{:>15}{:>8}{:>12}", "", "cuts", "acknowledged", "lost", "replayed");
         for chain in &self.chains {

@@ -43,6 +43,15 @@ pub fn text(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&run(command)?.stdout).into_owned())
 }
 
+/// Makes a directory that has nothing in it, whatever was there.
+///
+/// # Errors
+/// As [`directory`].
+pub fn empty_directory(path: &Path) -> Result<()> {
+    let _ = std::fs::remove_dir_all(path);
+    directory(path)
+}
+
 /// Makes a directory with all above it.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use crate::cases::seen::Seen;
 use crate::hardware::{CXL_BYTES, CXL_LABEL_BYTES, Hardware};
 use crate::machine::{Boot, Data, Machine, image};
 use crate::parts::{More, Parts};
-use crate::tool;
+use crate::{report, tool};
 
 /// What the guest has for it besides.
 pub const PROGRAMS: More = More {
@@ -99,8 +99,7 @@ pub fn run(parts: &Parts, part: Part, out: &Path) -> Result<bool> {
     let mut seen = Seen::default();
     for (part, phases) in part.boots() {
         let dir = out.canonicalize()?.join("vm").join(format!("below-{part:?}").to_lowercase());
-        let _ = std::fs::remove_dir_all(&dir);
-        tool::directory(&dir)?;
+        tool::empty_directory(&dir)?;
         let hardware = hardware(part, &dir)?;
         image(&dir.join("data.img"), DATA_BYTES)?;
         image(&dir.join("pmem.img"), PMEM_BYTES)?;
@@ -110,11 +109,7 @@ pub fn run(parts: &Parts, part: Part, out: &Path) -> Result<bool> {
         }
     }
     seen.seconds = begin.elapsed().as_secs_f64();
-    let json = out.join("below.json");
-    std::fs::write(&json, serde_json::to_string_pretty(&seen)?).context("cannot write the result")?;
-    seen.print();
-    println!("{}", json.display());
-    Ok(seen.is_clean())
+    report::give(&seen, &out.join("below.json"))
 }
 
 fn hardware(part: Part, dir: &Path) -> Result<Hardware> {
@@ -149,20 +144,12 @@ fn boot(
     seen: &mut Seen,
 ) -> Result<()> {
     let switch_on = || {
+        let disk = Data::File { image: dir.join("data.img"), cache: "unsafe" };
         Machine::start(&Boot {
-            parts,
-            dir,
-            cpu: "max",
-            name: phase.to_owned(),
-            options: [("log", "below"), ("phase", phase), ("side", "seawall")]
-                .map(|(name, value)| (name, value.to_owned()))
-                .to_vec(),
-            ports: &[],
-            over: Vec::new(),
+            options: vec![("log", "below"), ("phase", phase), ("side", "seawall")],
             pmem: (!matches!(part, Part::Cxl | Part::CxlVolatile)).then(|| dir.join("pmem.img")),
-            data: Data::File { image: dir.join("data.img"), cache: "unsafe" },
-            network: None,
             hardware: hardware.clone(),
+            ..Boot::of(parts, dir, phase.to_owned(), disk)
         })
     };
     let mut machine = switch_on()?.up("session", switch_on)?;

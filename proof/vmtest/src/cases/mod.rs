@@ -19,10 +19,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::hardware::Hardware;
 use crate::machine::{Boot, Data, Machine, PMEM_BYTES, image, ledgers};
 use crate::parts::{More, Parts};
-use crate::tool;
+use crate::{report, tool};
 use seen::Seen;
 use served::Served;
 
@@ -101,7 +100,7 @@ pub struct Cases<'a> {
 pub fn run(cases: &Cases<'_>) -> Result<bool> {
     let begin = Instant::now();
     let dir = cases.out.canonicalize()?.join("vm").join("cases");
-    let _ = std::fs::remove_dir_all(&dir);
+    tool::empty_directory(&dir)?;
     tool::directory(&dir.join("images"))?;
     image(&dir.join("images/disk.img"), DISK_BYTES)?;
     image(&dir.join("pmem.img"), PMEM_BYTES)?;
@@ -112,11 +111,8 @@ pub fn run(cases: &Cases<'_>) -> Result<bool> {
         }
     }
     run.seen.seconds = begin.elapsed().as_secs_f64();
-    let json = cases.out.join(if cases.seawall.is_some() { "cases.json" } else { "cases-control.json" });
-    std::fs::write(&json, serde_json::to_string_pretty(&run.seen)?).context("cannot write the result")?;
-    run.seen.print();
-    println!("{}", json.display());
-    Ok(run.seen.is_clean())
+    let json = if cases.seawall.is_some() { "cases.json" } else { "cases-control.json" };
+    report::give(&run.seen, &cases.out.join(json))
 }
 
 /// File systems, with the size of their blocks: the last one of a boot is for the reset alone.
@@ -165,28 +161,23 @@ impl Run<'_> {
     }
 
     fn switch_on(&self, kinds: &str, phase: &str, served: &Option<Served>) -> Result<Machine> {
+        let seed = (self.cases.seed % 1_000_000).to_string();
         let settings = [
             ("log", "cases"),
             ("phase", phase),
             ("side", if served.is_some() { "seawall" } else { "bare" }),
             ("kinds", kinds),
             ("extent", self.cases.extent.name()),
+            ("seed", &seed),
         ];
-        let options = settings.map(|(name, value)| (name, value.to_owned())).into_iter();
         let name = format!("{}-{phase}", kinds.replace([':', ','], "-"));
         Machine::start(&Boot {
-            parts: self.cases.parts,
-            dir: &self.dir,
-            cpu: "max",
-            name,
-            options: options.chain([("seed", (self.cases.seed % 1_000_000).to_string())]).collect(),
+            options: settings.to_vec(),
             ports: &[LEDGER],
             over: ledgers([(LEDGER, &self.ledger)]),
             // The reference for what a file system on the disk answers is one in there.
             pmem: Some(self.dir.join("pmem.img")),
-            data: self.data(phase, served),
-            network: None,
-            hardware: Hardware::default(),
+            ..Boot::of(self.cases.parts, &self.dir, name, self.data(phase, served))
         })
     }
 

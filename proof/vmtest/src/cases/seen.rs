@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::guest::Line;
+use crate::report::Outcome;
 
 /// All boots together.
 #[derive(Debug, Default, Serialize)]
@@ -36,15 +37,15 @@ impl Seen {
             self.unfinished.push(phase.to_owned());
         }
     }
+}
 
-    /// True if all passed.
-    pub fn is_clean(&self) -> bool {
+impl Outcome for Seen {
+    fn is_clean(&self) -> bool {
         let bad = [&self.failed, &self.unfinished, &self.complaints];
         !self.passed.is_empty() && bad.iter().all(|list| list.is_empty())
     }
 
-    /// Says what was seen.
-    pub fn print(&self) {
+    fn print(&self) {
         self.passed.iter().for_each(|line| println!("passed {line}"));
         self.skipped.iter().for_each(|line| println!("skipped {line}"));
         self.failed.iter().for_each(|line| println!("FAILED {line}"));

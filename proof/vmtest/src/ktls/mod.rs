@@ -16,10 +16,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::cpio::Archive;
-use crate::hardware::Hardware;
 use crate::machine::{Boot, Data, Machine, image};
 use crate::parts::Parts;
-use crate::tool;
+use crate::{report, tool};
 use fastrand::Rng;
 use seen::Seen;
 
@@ -42,8 +41,7 @@ const COMPLAINTS: [&str; 5] = ["Oops", "BUG:", "WARNING:", "EXT4-fs error", "Ker
 /// If it cannot be carried out.
 pub fn run(parts: &Parts, tests: &[PathBuf], out: &Path, random: &mut Rng) -> Result<bool> {
     let dir = out.canonicalize()?.join("vm").join("ktls");
-    let _ = std::fs::remove_dir_all(&dir);
-    tool::directory(&dir)?;
+    tool::empty_directory(&dir)?;
     image(&dir.join("disk.img"), DISK_BYTES)?;
     let mut first = session(parts, &dir, "run", archive("", tests)?)?;
     let (lines, complaints) = (first.lines()?, first.complaints(&COMPLAINTS)?);
@@ -53,11 +51,7 @@ pub fn run(parts: &Parts, tests: &[PathBuf], out: &Path, random: &mut Rng) -> Re
     let second = session(parts, &dir, "after", archive(&ledger, &[])?)?;
     let complaints = [complaints, second.complaints(&COMPLAINTS)?].concat();
     let seen = Seen::of(&lines, &second.lines()?, complaints)?;
-    let json = out.join("ktls.json");
-    std::fs::write(&json, serde_json::to_string_pretty(&seen)?).context("cannot write the result")?;
-    seen.print();
-    println!("{}", json.display());
-    Ok(seen.missing().is_empty())
+    report::give(&seen, &out.join("ktls.json"))
 }
 
 /// A machine whose session has done all of this phase.
@@ -65,18 +59,12 @@ fn session(parts: &Parts, dir: &Path, phase: &'static str, over: Vec<u8>) -> Res
     let mut boots = 0;
     let mut switch_on = || {
         boots += 1;
+        let disk = Data::Lossy { image: dir.join("disk.img"), flush_time: Duration::ZERO };
         Machine::start(&Boot {
-            parts,
-            dir,
-            cpu: "max",
-            name: format!("{phase}-{boots}"),
-            options: vec![("phase", phase.to_owned())],
+            options: vec![("phase", phase)],
             ports: &[LEDGER],
             over: over.clone(),
-            pmem: None,
-            data: Data::Lossy { image: dir.join("disk.img"), flush_time: Duration::ZERO },
-            network: None,
-            hardware: Hardware::default(),
+            ..Boot::of(parts, dir, format!("{phase}-{boots}"), disk)
         })
     };
     let mut machine = switch_on()?.up("session", switch_on)?;

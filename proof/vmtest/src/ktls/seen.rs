@@ -7,6 +7,7 @@ use seawall_load::ledger::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::guest::Line;
+use crate::report::Outcome;
 
 /// What was seen.
 #[derive(Debug, Serialize)]
@@ -72,7 +73,7 @@ impl Seen {
     }
 
     /// What must be seen, and was not.
-    pub fn missing(&self) -> Vec<&'static str> {
+    fn missing(&self) -> Vec<&'static str> {
         let counter = |boot: usize, name: &str| self.counters[boot].get(name).copied().unwrap_or(0);
         let is_sound = |verdict: &Verdict| {
             verdict.missing == 0 && verdict.integrity_errors.is_empty() && verdict.acknowledged > 0
@@ -97,9 +98,14 @@ impl Seen {
         ];
         must.into_iter().filter(|(_, is_so)| !is_so).map(|(what, _)| what).collect()
     }
+}
 
-    /// Says what was seen.
-    pub fn print(&self) {
+impl Outcome for Seen {
+    fn is_clean(&self) -> bool {
+        self.missing().is_empty()
+    }
+
+    fn print(&self) {
         let renewals: Vec<u64> = self.keepers.iter().map(|keeper| keeper.renewals).collect();
         // The first one was killed. On a busy machine others are given up too, because they are slow.
         let losses: Vec<u64> = self.keepers.iter().map(|keeper| keeper.reconnects).collect();
