@@ -7,7 +7,7 @@ mod common;
 
 use common::bounded::Running;
 use common::crash::Crash;
-use common::seawall::Pool;
+use common::seawall::{Pool, bare_only};
 use common::work::Work;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,10 +15,6 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const POOL: &str = "64M";
-
-fn skipped() -> bool {
-    std::env::var_os("SEAWALL_CONTRACT_BARE").is_some()
-}
 
 fn requests(program: &Path, mode: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
@@ -48,7 +44,7 @@ fn state(pool: &Pool, name: &str) -> State {
 /// The states that `names` are in when `mode` has been played.
 fn states<const N: usize>(mode: &str, names: [&str; N]) -> Option<[State; N]> {
     let work = Work::new(mode);
-    let program = work.uring_program().filter(|_| !skipped())?;
+    let program = work.uring_program().filter(|_| !bare_only())?;
     let directory = work.directory("data");
     let pool = Pool::new(&format!("async-{mode}"), POOL);
     let command = requests(&program, mode, &directory);
@@ -60,7 +56,7 @@ fn states<const N: usize>(mode: &str, names: [&str; N]) -> Option<[State; N]> {
 }
 
 fn survives(mode: &str) {
-    if skipped() || Work::new("probe").uring_program().is_none() {
+    if bare_only() || Work::new("probe").uring_program().is_none() {
         return;
     }
     let build = |work: &Work| -> PathBuf { work.uring_program().expect("it could be built before") };

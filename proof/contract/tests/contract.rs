@@ -12,7 +12,7 @@ use common::bounded;
 use common::cases::{LIMIT, expected, program};
 use common::disk::Disk;
 use common::files;
-use common::seawall::{Medium, Pool};
+use common::seawall::{Medium, Pool, bare_only};
 use common::trace;
 use common::work::Work;
 use std::path::Path;
@@ -20,7 +20,7 @@ use std::process::Command;
 
 /// Runs `program` under Seawall; bare where the cases themselves are being tested.
 fn under_seawall(pool: &Pool, directory: &Path, program: &mut Command) -> bounded::Finished {
-    if std::env::var_os("SEAWALL_CONTRACT_BARE").is_some() {
+    if bare_only() {
         return bounded::run(program, "the cases, bare again", LIMIT);
     }
     bounded::run(&mut pool.around(directory, program), "the cases under seawall", LIMIT)
@@ -81,7 +81,7 @@ fn a_full_file_system_agrees() {
 // Holds: P4
 #[test]
 fn replay_over_whole_files_changes_nothing() {
-    if std::env::var_os("SEAWALL_CONTRACT_BARE").is_some() {
+    if bare_only() {
         return;
     }
     let work = Work::new("replay");

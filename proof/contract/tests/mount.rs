@@ -9,15 +9,15 @@ use common::cases::{LIMIT, expected, program};
 use common::disk::Disk;
 use common::files;
 use common::mount::{Mount, isolate};
-use common::seawall::{Pool, bare};
+use common::seawall::{Pool, bare, setting};
 use common::trace;
 use common::work::Work;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How it is mounted.
-type Mounted = fn(&Pool, &str, &Path, &Path) -> Option<Mount>;
+type How = fn(&Pool, &Path, &Path) -> Option<Mount>;
 
 const SCENE_LIMIT: Duration = Duration::from_secs(60);
 
@@ -38,31 +38,51 @@ const FUSE_DIFFERS: [(&str, &str); 9] = [
     ("set_id/by_moving_a_range", "the same"),
 ];
 
-#[test]
-fn every_case_agrees_with_the_bare_file_system_on_a_mount() {
-    every_case_agrees(&Pool::new("mounted", "256M"), Mount::new);
+/// A directory, and where it is mounted.
+struct Scene {
+    work: Work,
+    backing: PathBuf,
+    mount: Mount,
 }
 
-// Holds: internals/CACHE#tested
-#[test]
-fn every_case_agrees_on_a_mount_with_a_block_cache() {
-    every_case_agrees(&Pool::cached("mounted", "256M"), Mount::new);
+impl Scene {
+    /// `None`: it cannot be mounted here.
+    fn new(name: &str, pool: &Pool, how: How) -> Option<Scene> {
+        isolate();
+        let work = Work::new(name);
+        let (backing, at) = (work.directory("backing"), work.directory("mount"));
+        let mount = how(pool, &backing, &at)?;
+        Some(Scene { work, backing, mount })
+    }
+
+    fn end(&self) {
+        self.mount.unmount().expect_success("seawall umount");
+    }
 }
 
-#[test]
-fn every_case_agrees_with_requests_by_io_uring() {
-    every_case_agrees(&Pool::new("uring", "256M"), Mount::by_uring);
+/// One test for each way to mount.
+macro_rules! on_mounts {
+    ($play:ident: $($test:ident: $pool:expr, $how:path;)*) => {$(
+        #[test]
+        fn $test() {
+            $play(&$pool, $how);
+        }
+    )*};
 }
 
-fn every_case_agrees(pool: &Pool, mounted: Mounted) {
-    isolate();
-    let work = Work::new("mounted");
-    let (backing, at) = (work.directory("backing"), work.directory("mount"));
-    let Some(mount) = mounted(pool, "256M", &backing, &at) else { return };
-    let right = mount.path().join("data");
+on_mounts! { every_case_agrees:
+    every_case_agrees_with_the_bare_file_system_on_a_mount: Pool::new("mounted", "256M"), Mount::new;
+    // Holds: internals/CACHE#tested
+    every_case_agrees_on_a_mount_with_a_block_cache: Pool::cached("mounted", "256M"), Mount::new;
+    every_case_agrees_with_requests_by_io_uring: Pool::new("uring", "256M"), Mount::by_uring;
+}
+
+fn every_case_agrees(pool: &Pool, how: How) {
+    let Some(scene) = Scene::new("mounted", pool, how) else { return };
+    let right = scene.mount.path().join("data");
     std::fs::create_dir(&right).expect("the mount is ours");
     let expected = expected();
-    let found = bounded::run(&mut program(&right, &work, &[]), "the cases on the mount", LIMIT)
+    let found = bounded::run(&mut program(&right, &scene.work, &[]), "the cases on the mount", LIMIT)
         .expect_success("the cases on the mount");
     let (one, other) = (trace::cases(&expected.stdout), trace::cases(&found.stdout));
     let name = |case: &str| case.split(' ').next().unwrap_or_default().to_owned();
@@ -80,104 +100,76 @@ fn every_case_agrees(pool: &Pool, mounted: Mounted) {
         .collect();
     assert!(reports.is_empty(), "{} cases differ:\n\n{}", reports.len(), reports.join("\n\n"));
     assert_eq!(differ, allowed, "a difference that is listed is gone: take it off the list");
-    mount.unmount().expect_success("seawall umount");
+    scene.end();
 }
 
-/// The bare file system and the mount do the same, side by side: every answer, every tree.
-#[test]
-fn random_operations_agree_with_the_bare_file_system() {
-    random_operations_agree(&Pool::new("stress", "64M"), Mount::new);
+// The bare file system and the mount do the same, side by side: every answer, every tree.
+on_mounts! { random_operations_agree:
+    random_operations_agree_with_the_bare_file_system: Pool::new("stress", "64M"), Mount::new;
+    // Holds: internals/CACHE#tested
+    random_operations_agree_with_a_block_cache: Pool::cached("stress", "64M"), Mount::new;
+    random_operations_agree_with_requests_by_io_uring: Pool::cached("uring-stress", "64M"), Mount::by_uring;
 }
 
-// Holds: internals/CACHE#tested
-#[test]
-fn random_operations_agree_with_a_block_cache() {
-    random_operations_agree(&Pool::cached("stress", "64M"), Mount::new);
+/// Another one every time; who fails names it.
+fn seed() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000)
 }
 
-#[test]
-fn random_operations_agree_with_requests_by_io_uring() {
-    random_operations_agree(&Pool::cached("uring-stress", "64M"), Mount::by_uring);
-}
-
-fn random_operations_agree(pool: &Pool, mounted: Mounted) {
-    let seconds = std::env::var("SEAWALL_STRESS_SECONDS").unwrap_or_else(|_| "3".to_owned());
-    isolate();
-    let work = Work::new("stress");
-    let (left, backing, at) = (work.directory("bare"), work.directory("backing"), work.directory("mount"));
-    let Some(mount) = mounted(pool, "64M", &backing, &at) else { return };
-    let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(3));
-    // Several processes with several threads each, in other orders every time; who fails names its seed.
-    let now = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000);
+fn random_operations_agree(pool: &Pool, how: How) {
+    let seconds = setting("SEAWALL_STRESS_SECONDS", 3);
+    let Some(scene) = Scene::new("stress", pool, how) else { return };
+    let left = scene.work.directory("bare");
+    // Several processes with several threads each, in other orders every time.
+    let now = seed();
     let start = |seed: u64| {
         let mut stress = bare(&["stress"]);
-        stress.arg(&left).arg(mount.path()).args(["--seconds", &seconds, "--seed", &seed.to_string()]);
+        stress.arg(&left).arg(scene.mount.path());
+        stress.args(["--seconds", &seconds.to_string(), "--seed", &seed.to_string()]);
         Running::start(&mut stress, "the stress")
     };
     let all: Vec<_> = (1..=STRESSES).map(|i| start(now * 10 + i)).collect();
     for stress in all {
+        let limit = Duration::from_secs(120 + 2 * seconds);
         eprintln!("{}", stress.finish(limit).expect_success("the stress").stdout);
     }
-    mount.unmount().expect_success("seawall umount");
+    scene.end();
 }
 
-/// By all the kernel's ways to change a file and to look at it, beside each other.
-#[test]
-fn what_is_read_is_what_was_last_written() {
-    what_is_read_was_written(&Pool::new("coherence", "256M"), Mount::new);
+// By all the kernel's ways to change a file and to look at it, beside each other.
+on_mounts! { what_is_read_was_written:
+    what_is_read_is_what_was_last_written: Pool::new("coherence", "256M"), Mount::new;
+    what_is_read_is_what_was_last_written_with_a_block_cache: Pool::cached("coherence", "256M"), Mount::new;
+    what_is_read_is_what_was_last_written_with_requests_by_io_uring:
+        Pool::new("uring-coherence", "256M"), Mount::by_uring;
 }
 
-#[test]
-fn what_is_read_is_what_was_last_written_with_a_block_cache() {
-    what_is_read_was_written(&Pool::cached("coherence", "256M"), Mount::new);
-}
-
-#[test]
-fn what_is_read_is_what_was_last_written_with_requests_by_io_uring() {
-    what_is_read_was_written(&Pool::new("uring-coherence", "256M"), Mount::by_uring);
-}
-
-fn what_is_read_was_written(pool: &Pool, mounted: Mounted) {
-    let seconds = std::env::var("SEAWALL_STRESS_SECONDS").unwrap_or_else(|_| "5".to_owned());
-    isolate();
-    let work = Work::new("coherence");
-    let (backing, at) = (work.directory("backing"), work.directory("mount"));
-    let Some(mount) = mounted(pool, "256M", &backing, &at) else { return };
-    let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(10));
-    let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000);
+fn what_is_read_was_written(pool: &Pool, how: How) {
+    let seconds = setting("SEAWALL_STRESS_SECONDS", 5);
+    let Some(scene) = Scene::new("coherence", pool, how) else { return };
     let mut coherence = bare(&["coherence"]);
-    coherence.arg(mount.path()).arg("--behind").arg(&backing);
-    coherence.args(["--seconds", &seconds, "--seed", &seed.to_string()]);
+    coherence.arg(scene.mount.path()).arg("--behind").arg(&scene.backing);
+    coherence.args(["--seconds", &seconds.to_string(), "--seed", &seed().to_string()]);
+    let limit = Duration::from_secs(120 + 2 * seconds);
     let done = bounded::run(&mut coherence, "the coherence", limit).expect_success("the coherence");
     eprintln!("{}", done.stdout);
-    mount.unmount().expect_success("seawall umount");
+    scene.end();
 }
 
-/// Many processes and threads, some of them killed, on a log that is always full.
-#[test]
-fn the_smoke_agrees_with_its_model_on_a_mount() {
-    the_smoke_agrees(&Pool::new("mounted-smoke", "16M"), Mount::new);
+// Many processes and threads, some of them killed, on a log that is always full.
+on_mounts! { the_smoke_agrees:
+    the_smoke_agrees_with_its_model_on_a_mount: Pool::new("mounted-smoke", "16M"), Mount::new;
+    the_smoke_agrees_with_its_model_on_a_mount_with_a_block_cache:
+        Pool::cached("mounted-smoke", "16M"), Mount::new;
+    the_smoke_agrees_with_requests_by_io_uring: Pool::new("uring-smoke", "16M"), Mount::by_uring;
 }
 
-#[test]
-fn the_smoke_agrees_with_its_model_on_a_mount_with_a_block_cache() {
-    the_smoke_agrees(&Pool::cached("mounted-smoke", "16M"), Mount::new);
-}
-
-#[test]
-fn the_smoke_agrees_with_requests_by_io_uring() {
-    the_smoke_agrees(&Pool::new("uring-smoke", "16M"), Mount::by_uring);
-}
-
-fn the_smoke_agrees(pool: &Pool, mounted: Mounted) {
-    isolate();
-    let work = Work::new("mounted-smoke");
-    let (backing, at) = (work.directory("backing"), work.directory("mount"));
-    let Some(mount) = mounted(pool, "16M", &backing, &at) else { return };
+fn the_smoke_agrees(pool: &Pool, how: How) {
+    let Some(scene) = Scene::new("mounted-smoke", pool, how) else { return };
     let mut smoke = bare(&["smoke"]);
-    smoke.arg(mount.path()).args(["--processes", "2", "--threads", "3", "--seconds", "3"]);
+    smoke.arg(scene.mount.path()).args(["--processes", "2", "--threads", "3", "--seconds", "3"]);
     bounded::run(&mut smoke, "the smoke", LIMIT).expect_success("the smoke");
-    mount.unmount().expect_success("seawall umount");
+    scene.end();
 }
 
 /// An io_uring is given up a little after its process: what comes meanwhile is aborted, or cancelled.
@@ -196,7 +188,7 @@ fn wait_until_given_up(at: &Path) {
 }
 
 /// Plays `scene` on a mount, kills everything, cuts the power, replays: the files must be what they were.
-fn survives(scene: &str, mounted: Mounted) {
+fn survives(scene: &str, mounted: How) {
     isolate();
     let work = Work::new(scene);
     let Some(disk) = Disk::new(work.path(), 160) else { return };
@@ -204,7 +196,7 @@ fn survives(scene: &str, mounted: Mounted) {
     std::fs::create_dir_all(&backing).expect("the file system is ours");
     std::fs::File::open(disk.path()).and_then(|parent| parent.sync_all()).expect("directories can be synced");
     let pool = Pool::new(&format!("mounted-{scene}"), "64M");
-    let Some(mount) = mounted(&pool, "64M", &backing, &at) else { return };
+    let Some(mount) = mounted(&pool, &backing, &at) else { return };
     let program = bare(&["scene", scene, &mount.path().to_string_lossy()]);
     let mut run = Running::start(&mut { program }, &format!("scene {scene}"));
     run.wait_for("ready", SCENE_LIMIT);
@@ -223,7 +215,7 @@ fn survives(scene: &str, mounted: Mounted) {
     assert!(changed.is_empty(), "after the replay:\n{}\n{}", changed.join("\n"), said.output());
     // The dead mount is detached, the next one serves what was recovered.
     drop(mount);
-    let again = mounted(&pool, "64M", &backing, &at).expect("mounted before");
+    let again = mounted(&pool, &backing, &at).expect("mounted before");
     let changed = files::changed(&expected, &files::contents(again.path()));
     assert!(changed.is_empty(), "on the next mount:\n{}", changed.join("\n"));
 }

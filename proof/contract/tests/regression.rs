@@ -11,15 +11,11 @@ mod common;
 
 use common::bounded::{self, Running};
 use common::crash::{Crash, Power};
-use common::seawall::{Pool, bare};
+use common::seawall::{Pool, bare, bare_only, setting};
 use common::work::Work;
 use common::{files, processes};
 use std::process::Command;
 use std::time::Duration;
-
-fn bare_only() -> bool {
-    std::env::var_os("SEAWALL_CONTRACT_BARE").is_some()
-}
 
 /// Plays `scene`, cuts the power, replays: the files must be what they were.
 fn survives(scene: &str, pool_size: &'static str) {
@@ -86,10 +82,7 @@ fn regression_dsync_on_a_new_file_while_the_daemon_is_away() {
     if bare_only() {
         return;
     }
-    let mut crash = Crash::play_with("dsync-new", "64M", true);
-    let expected = crash.cut_power();
-    let said = crash.pool.replay();
-    crash.compare(&expected, "after the replay", &said.output());
+    Crash::play_with("dsync-new", "64M", true).survives();
 }
 
 // Holds: P4
@@ -104,13 +97,14 @@ fn regression_log_full_for_long() {
     if bare_only() {
         return;
     }
-    let seconds = std::env::var("SEAWALL_SMOKE_SECONDS").unwrap_or_else(|_| "3".to_owned());
+    let seconds = setting("SEAWALL_SMOKE_SECONDS", 3);
     let work = Work::new("full");
     let directory = work.directory("data");
     let pool = Pool::new("full", "16M");
     let mut smoke = bare(&["smoke"]);
-    smoke.arg(&directory).args(["--processes", "1", "--threads", "6", "--no-kills", "--seconds", &seconds]);
-    let limit = Duration::from_secs(120 + 2 * seconds.parse::<u64>().unwrap_or(3));
+    smoke.arg(&directory).args(["--processes", "1", "--threads", "6", "--no-kills"]);
+    smoke.args(["--seconds", &seconds.to_string()]);
+    let limit = Duration::from_secs(120 + 2 * seconds);
     bounded::run(&mut pool.around(&directory, &smoke), "writers on a full log", limit)
         .expect_success("writers on a full log");
 }

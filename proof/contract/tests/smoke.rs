@@ -5,15 +5,11 @@
 mod common;
 
 use common::bounded;
-use common::seawall::{Pool, bare};
+use common::seawall::{Pool, bare, bare_only, setting};
 use common::work::Work;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
 
 fn limit() -> Duration {
     Duration::from_secs(150 + 2 * setting("SEAWALL_SMOKE_SECONDS", 4))
@@ -29,7 +25,7 @@ fn program(directory: &Path, more: &[&str]) -> Command {
 }
 
 fn under_seawall(name: &str, pool: &Pool, more: &[&str]) {
-    if std::env::var_os("SEAWALL_CONTRACT_BARE").is_some() {
+    if bare_only() {
         return;
     }
     let work = Work::new(name);

@@ -27,7 +27,7 @@ fn a_request_that_waits_for_the_io_urings_is_answered() {
         let (tell, told) = channel();
         let askers: Vec<_> = processors().into_iter().map(|cpu| asker(cpu, &at, tell.clone())).collect();
         drop(tell);
-        let Some(mount) = Mount::by_uring(&pool, "16M", &backing, &at) else { return };
+        let Some(mount) = Mount::by_uring(&pool, &backing, &at) else { return };
         for _ in &askers {
             if told.recv_timeout(LIMIT).is_err() {
                 // Else they, and so this process, wait for ever.

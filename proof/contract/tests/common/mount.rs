@@ -62,20 +62,20 @@ pub struct Mount {
 
 impl Mount {
     /// Mounts `backing` at the empty directory `at`; `None`, with the reason printed, where that is not possible.
-    pub fn new(pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
-        Self::with("off", pool, size, backing, at)
+    pub fn new(pool: &Pool, backing: &Path, at: &Path) -> Option<Mount> {
+        Self::with("off", pool, backing, at)
     }
 
     /// The same, with requests by io_uring.
-    pub fn by_uring(pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
+    pub fn by_uring(pool: &Pool, backing: &Path, at: &Path) -> Option<Mount> {
         let Some(_allowed) = Allowed::new() else {
             eprintln!("skipped: needs root, and a kernel with FUSE over io_uring: {SETTING}");
             return None;
         };
-        Self::with("on", pool, size, backing, at)
+        Self::with("on", pool, backing, at)
     }
 
-    fn with(fuse_uring: &str, pool: &Pool, size: &str, backing: &Path, at: &Path) -> Option<Mount> {
+    fn with(fuse_uring: &str, pool: &Pool, backing: &Path, at: &Path) -> Option<Mount> {
         if let Err(error) = std::fs::File::options().read(true).write(true).open("/dev/fuse") {
             eprintln!("skipped: what needs FUSE: /dev/fuse: {error}");
             return None;
@@ -86,7 +86,13 @@ impl Mount {
             return None;
         }
         let mut command = Command::new(binary());
-        command.arg("mount").arg(backing).arg(at).args(["--emulated", "--size", size, "--preset", "sqlite"]);
+        command.arg("mount").arg(backing).arg(at).args([
+            "--emulated",
+            "--size",
+            pool.size(),
+            "--preset",
+            "sqlite",
+        ]);
         command
             .args(pool.cache())
             .args(["--fuse-uring", fuse_uring, "--allow-other", "--pool"])

@@ -26,15 +26,8 @@ fn find_or_build() -> PathBuf {
     let binary = profile.join("seawall");
     if !binary.exists() || !profile.join("libseawall_preload.so").exists() {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).args([
-            "build",
-            "--bins",
-            "--lib",
-            "-p",
-            "seawall-cli",
-            "-p",
-            "seawall-preload",
-        ]);
+        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        cargo.args(["build", "--bins", "--lib", "-p", "seawall-cli", "-p", "seawall-preload"]);
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
@@ -43,6 +36,16 @@ fn find_or_build() -> PathBuf {
     }
     assert!(binary.exists(), "{} does not exist after a build: set SEAWALL_BIN", binary.display());
     binary
+}
+
+/// Only the cases themselves are being tested: nothing runs under Seawall.
+pub fn bare_only() -> bool {
+    std::env::var_os("SEAWALL_CONTRACT_BARE").is_some()
+}
+
+/// A setting in the environment that is a number.
+pub fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 /// The contract program with its arguments, without Seawall.
@@ -111,6 +114,11 @@ impl Pool {
     /// What `run` and `mount` are told about the block cache.
     pub fn cache(&self) -> &'static [&'static str] {
         if self.has_cache { &["--cache", "256M", "--cache-block", "4K"] } else { &[] }
+    }
+
+    /// Its size.
+    pub fn size(&self) -> &'static str {
+        self.size
     }
 
     /// Its path.
