@@ -37,7 +37,7 @@ pub fn has_test(source: &str, name: &str) -> bool {
         let marked = || lines[..i].iter().rev().take(4).any(|above| above.trim() == "#[test]");
         let listed =
             by_macro && line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
-        listed || is_function(line, name) && (line.contains("(cx: &Context)") || marked())
+        listed || is_function(line, name) && (line.contains(": &Context") || marked())
     })
 }
 

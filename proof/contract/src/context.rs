@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub const INITIAL_LENGTH: usize = 8192;
 
 /// What the shim thinks of the case's file when the case begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
     /// Managed, and an fsync made it tracked: writes are logged, fsyncs absorbed.
     Tracked,
@@ -22,9 +22,6 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// All of them, in the order they run.
-    pub const ALL: [Variant; 3] = [Variant::Tracked, Variant::Untracked, Variant::Bypass];
-
     /// The word used on command lines and in traces.
     pub fn word(self) -> &'static str {
         match self {
@@ -32,14 +29,6 @@ impl Variant {
             Variant::Untracked => "untracked",
             Variant::Bypass => "bypass",
         }
-    }
-
-    /// The variant called `word`.
-    pub fn named(word: &str) -> Result<Variant, String> {
-        Self::ALL
-            .into_iter()
-            .find(|variant| variant.word() == word)
-            .ok_or_else(|| format!("no variant `{word}`: tracked, untracked or bypass"))
     }
 }
 
@@ -82,6 +71,11 @@ impl Context {
     /// The path for `tag`.
     pub fn path(&self, tag: &str) -> CString {
         c_path(&self.directory.join(self.name(tag)))
+    }
+
+    /// The same as text, for a program's arguments.
+    pub fn path_text(&self, tag: &str) -> String {
+        self.path(tag).into_string().expect("work directories are named in UTF-8")
     }
 
     /// The path of a file that no policy manages.
@@ -192,5 +186,10 @@ pub fn open_quietly(path: &CStr, flags: c_int) -> c_int {
 
 /// A path as C wants it.
 pub fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).expect("work directories hold no NUL")
+    c_string(path.as_os_str().as_bytes())
+}
+
+/// Text as C wants it.
+pub fn c_string(text: impl Into<Vec<u8>>) -> CString {
+    CString::new(text).expect("no NUL in names and paths")
 }

@@ -12,16 +12,6 @@
 //! * **Invariants.** Every file call is a libc call (interposable); traces hold nothing that may
 //!   differ between two right runs (no times, inode or descriptor numbers, addresses). No process
 //!   outlives its case.
-//!
-//! ```text
-//! contract list
-//! contract run DIR [--case NAME]... [--variant tracked|untracked|bypass] [--keep] [--linger]
-//! contract smoke DIR [--processes N] [--threads N] [--seconds S] [--seed N] [--no-kills]
-//! contract stress LEFT RIGHT [--threads N] [--seconds S] [--seed N]
-//! contract coherence DIR [--behind DIR] [--seconds S] [--seed N]
-//! contract scene NAME DIR
-//! ```
-//! `contract case …` and `contract child …` are internal: one case, and the programs cases execute.
 
 mod aio;
 #[macro_use]
@@ -38,30 +28,50 @@ mod stress;
 mod trace;
 mod uring;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: contract list
-       contract run DIR [--case NAME]... [--variant tracked|untracked|bypass] [--keep] [--linger]
-       contract smoke DIR [--processes N] [--threads N] [--seconds S] [--seed N] [--no-kills]
-       contract stress LEFT RIGHT [--threads N] [--seconds S] [--seed N]
-       contract coherence DIR [--behind DIR] [--seconds S] [--seed N]
-       contract scene NAME DIR";
+use clap::Parser;
+
+/// The contract's operations, on the bare file system or under Seawall
+#[derive(Parser)]
+enum Command {
+    /// Print the names of all cases
+    List,
+    /// Run cases and print their traces
+    Run(runner::Options),
+    /// Let many processes and threads write, and compare with a model
+    Smoke(smoke::Options),
+    /// Do the same random operations in two directories
+    Stress(stress::Options),
+    /// Look for what is older than it may be
+    Coherence(coherence::Options),
+    /// Play a scene
+    Scene { name: String, directory: String },
+    /// One case
+    #[command(hide = true)]
+    Case { name: String, variant: context::Variant, directory: PathBuf },
+    /// What cases execute
+    #[command(hide = true)]
+    Child {
+        role: String,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let result = match words.as_slice() {
-        ["list"] => list(),
-        ["run", rest @ ..] => runner::Options::parse(rest).and_then(|options| runner::run(&options)),
-        ["case", name, variant, directory] => runner::one_case(name, variant, directory),
-        ["child", role, rest @ ..] => child::play(role, rest),
-        ["smoke", rest @ ..] => smoke::Options::parse(rest).and_then(|options| smoke::run(&options)),
-        ["stress", rest @ ..] => stress::Options::parse(rest).and_then(|options| stress::run(&options)),
-        ["coherence", rest @ ..] => {
-            coherence::Options::parse(rest).and_then(|options| coherence::run(&options))
+    let result = match Command::parse() {
+        Command::List => list(),
+        Command::Run(options) => runner::run(&options),
+        Command::Case { name, variant, directory } => runner::one_case(&name, variant, &directory),
+        Command::Child { role, words } => {
+            child::play(&role, &words.iter().map(String::as_str).collect::<Vec<_>>())
         }
-        ["scene", name, directory] => scene::play(name, directory),
-        _ => Err(USAGE.to_owned()),
+        Command::Smoke(options) => smoke::run(&options),
+        Command::Stress(options) => stress::run(&options),
+        Command::Coherence(options) => coherence::run(&options),
+        Command::Scene { name, directory } => scene::play(&name, &directory),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,6 +20,13 @@ pub fn fork(body: impl FnOnce() -> c_int) -> c_int {
     }
 }
 
+/// Forks; the child executes `contract child WORDS`.
+pub fn execute(words: &[&str]) -> c_int {
+    let arguments = Arguments::child(words);
+    // SAFETY: a null-terminated vector of C strings.
+    fork(|| unsafe { libc::execv(arguments.program(), arguments.vector()) })
+}
+
 /// Waits for `pid` and says how it ended: `exit 3`, `signal 9`, or `still running` (then killed).
 pub fn ending(pid: c_int) -> String {
     let deadline = Instant::now() + PATIENCE;

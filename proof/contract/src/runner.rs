@@ -6,6 +6,7 @@
 use crate::cases::{self, Case};
 use crate::context::{Context, Variant, c_path, contents, open_quietly};
 use crate::trace;
+use clap::ValueEnum as _;
 use std::io::Read as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -16,42 +17,32 @@ use std::time::{Duration, Instant};
 const CASE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What `contract run` was asked to do.
+#[derive(clap::Args)]
 pub struct Options {
+    /// Where the files go
+    #[arg(value_parser = canonical)]
     directory: PathBuf,
+    /// Only this case, or this family
+    #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
+    /// Only this variant
+    #[arg(long = "variant", value_enum)]
     variants: Vec<Variant>,
+    /// Leave the files
+    #[arg(long)]
     keep: bool,
+    /// Stay when all cases have run
+    #[arg(long)]
     linger: bool,
 }
 
-impl Options {
-    /// Reads `DIR [--case NAME]... [--variant WORD]... [--keep] [--linger]`.
-    pub fn parse(words: &[&str]) -> Result<Options, String> {
-        let [directory, rest @ ..] = words else { return Err("run: which directory?".to_owned()) };
-        let directory = std::fs::canonicalize(directory).map_err(|error| format!("{directory}: {error}"))?;
-        let mut options =
-            Options { directory, cases: Vec::new(), variants: Vec::new(), keep: false, linger: false };
-        let mut words = rest.iter();
-        while let Some(word) = words.next() {
-            match (*word, words.as_slice().first()) {
-                ("--keep", _) => options.keep = true,
-                ("--linger", _) => options.linger = true,
-                ("--case", Some(name)) => options.cases.push((*name).to_owned()),
-                ("--variant", Some(name)) => options.variants.push(Variant::named(name)?),
-                _ => return Err(format!("run: cannot read `{word}`")),
-            }
-            if Self::takes_value(word) {
-                words.next();
-            }
-        }
-        if options.variants.is_empty() {
-            options.variants.extend(Variant::ALL);
-        }
-        Ok(options)
-    }
+fn canonical(directory: &str) -> std::io::Result<PathBuf> {
+    std::fs::canonicalize(directory)
+}
 
-    fn takes_value(word: &str) -> bool {
-        matches!(word, "--case" | "--variant")
+impl Options {
+    fn variants(&self) -> &[Variant] {
+        if self.variants.is_empty() { Variant::value_variants() } else { &self.variants }
     }
 
     /// A case is wanted by its own name or by its family's. Families that need a directory of
@@ -71,7 +62,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         return Err("no case of that name: see `contract list`".to_owned());
     }
     for case in wanted {
-        for variant in &options.variants {
+        for variant in options.variants() {
             let cx = Context::new(&options.directory, case.name, *variant);
             println!("case {} {}", case.name, variant.word());
             let (lines, end) = run_apart(&options.directory, case.name, *variant)?;
@@ -94,11 +85,10 @@ pub fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Runs one case in this process: the body of `contract case`.
-pub fn one_case(name: &str, variant: &str, directory: &str) -> Result<(), String> {
-    let variant = Variant::named(variant)?;
+pub fn one_case(name: &str, variant: Variant, directory: &Path) -> Result<(), String> {
     let case =
         cases::all().into_iter().find(|case| case.name == name).ok_or_else(|| format!("no case `{name}`"))?;
-    (case.body)(&Context::new(Path::new(directory), name, variant));
+    case.body.run(&Context::new(directory, name, variant));
     Ok(())
 }
 

@@ -24,30 +24,21 @@ const OPEN_FILES: usize = 6;
 const COMPARE_EVERY: u64 = 2000;
 
 /// What `contract stress` was asked to do.
+#[derive(clap::Args)]
 pub struct Options {
-    sides: [PathBuf; 2],
+    /// The reference
+    left: PathBuf,
+    /// What is tested
+    right: PathBuf,
+    /// Each with a tree of its own
+    #[arg(long, default_value_t = 4)]
     threads: u64,
+    /// How long
+    #[arg(long, default_value_t = 5)]
     seconds: u64,
+    /// What is done follows from it
+    #[arg(long, default_value_t = 1)]
     seed: u64,
-}
-
-impl Options {
-    /// Reads `LEFT RIGHT [--threads N] [--seconds S] [--seed N]`.
-    pub fn parse(words: &[&str]) -> Result<Options, String> {
-        let [left, right, rest @ ..] = words else { return Err("stress LEFT RIGHT".to_owned()) };
-        let mut options = Options { sides: [left.into(), right.into()], threads: 4, seconds: 5, seed: 1 };
-        for pair in rest.chunks(2) {
-            let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
-            let number = value.parse().map_err(|_| format!("{name} {value}: not a number"))?;
-            match *name {
-                "--threads" => options.threads = number,
-                "--seconds" => options.seconds = number,
-                "--seed" => options.seed = number,
-                _ => return Err(format!("no option {name}")),
-            }
-        }
-        Ok(options)
-    }
 }
 
 /// Runs it.
@@ -91,7 +82,8 @@ type Answer = (i64, c_int, String);
 
 impl Worker {
     fn new(options: &Options, i: u64) -> Result<Worker, String> {
-        let roots = options.sides.clone().map(|side| side.join(format!("stress-{}-{i}", options.seed)));
+        let roots =
+            [&options.left, &options.right].map(|side| side.join(format!("stress-{}-{i}", options.seed)));
         for root in &roots {
             std::fs::create_dir(root).map_err(|error| format!("{}: {error}", root.display()))?;
         }

@@ -16,12 +16,10 @@ fn one_descriptor(cx: &Context) {
     cx.seek(fd, 0, libc::SEEK_CUR);
     cx.seek(fd, 10, libc::SEEK_SET);
     cx.write(fd, b'C', 100);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     // Linux: pwrite on an O_APPEND descriptor appends, whatever the offset.
     cx.pwrite(fd, b'D', 100, 5);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     let parts = [libc::iovec { iov_base: c"vector".as_ptr().cast_mut().cast(), iov_len: 6 }];
     call!(cx, writev(fd, parts.as_ptr(), 1));
     call!(cx, pwritev(fd, parts.as_ptr(), 1, 3));
@@ -43,18 +41,15 @@ fn two_descriptors(cx: &Context) {
     cx.show(two);
 }
 
-fn flag_toggled(cx: &Context) {
-    let fd = cx.file("a");
+fn flag_toggled(cx: &Context, fd: c_int) {
     call!(cx, fcntl(fd, libc::F_SETFL, O_APPEND));
     cx.write(fd, b'B', 50);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     call!(cx, fcntl(fd, libc::F_SETFL, 0));
     cx.seek(fd, 0, libc::SEEK_SET);
     cx.write(fd, b'C', 50);
     cx.pwrite(fd, b'D', 50, 100);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
 fn after_truncation(cx: &Context) {
@@ -62,12 +57,10 @@ fn after_truncation(cx: &Context) {
     cx.write(fd, b'B', 100);
     call!(cx, ftruncate(fd, 10));
     cx.write(fd, b'C', 100);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     call!(cx, truncate(cx.path("a").as_ptr(), 200));
     cx.write(fd, b'D', 100);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
 fn large_appends(cx: &Context) {
@@ -75,20 +68,17 @@ fn large_appends(cx: &Context) {
     cx.write(fd, b'B', (2 << 20) + 3);
     cx.fsync(fd);
     cx.write(fd, b'C', 1 << 20);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-fn append_flag_in_pwritev2(cx: &Context) {
-    let fd = cx.file("a");
+fn append_flag_in_pwritev2(cx: &Context, fd: c_int) {
     let other = cx.open(&cx.path("a"), O_RDWR | O_APPEND);
     let part = libc::iovec { iov_base: c"rwf".as_ptr().cast_mut().cast(), iov_len: 3 };
     for _ in 0..3 {
         call!(cx, pwritev2(fd, &raw const part, 1, 0, libc::RWF_APPEND));
         cx.write(other, b'o', 4);
     }
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
 /// Each appender writes its records, each a line of one letter with a running digit.
@@ -196,9 +186,10 @@ fn threads_sharing_an_offset(cx: &Context) {
     cx.seek(fd, 0, libc::SEEK_CUR);
 }
 
-family!("append" => [
-    one_descriptor, two_descriptors, flag_toggled, after_truncation, large_appends,
-    append_flag_in_pwritev2, threads_with_own_descriptors, threads_sharing_a_descriptor,
-    processes_with_own_descriptors, processes_sharing_a_descriptor, processes_sharing_an_offset,
-    threads_sharing_an_offset,
+family!("append" => on_a_file [
+    flag_toggled, append_flag_in_pwritev2,
+], others [
+    one_descriptor, two_descriptors, after_truncation, large_appends, threads_with_own_descriptors,
+    threads_sharing_a_descriptor, processes_with_own_descriptors, processes_sharing_a_descriptor,
+    processes_sharing_an_offset, threads_sharing_an_offset,
 ]);

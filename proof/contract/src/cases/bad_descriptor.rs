@@ -3,6 +3,7 @@
 use crate::context::Context;
 use libc::{AT_FDCWD, O_RDONLY, O_RDWR};
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
 
 /// Every interposed call that takes a descriptor, on `fd`. Nothing here may harm a good one.
 fn everything(cx: &Context, fd: c_int) {
@@ -18,12 +19,8 @@ fn everything(cx: &Context, fd: c_int) {
     call!(cx, ErrorNumber, posix_fadvise(fd, 0, 10, libc::POSIX_FADV_DONTNEED));
     call!(cx, lseek(fd, 0, libc::SEEK_CUR));
     call!(cx, flock(fd, libc::LOCK_SH | libc::LOCK_NB));
-    call!(
-        cx,
-        Address,
-        mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0)
-    );
-    call!(cx, Address, mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0));
+    call!(cx, Address, mmap(null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0));
+    call!(cx, Address, mmap(null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0));
 }
 
 fn writes(cx: &Context, fd: c_int) {
@@ -39,9 +36,9 @@ fn writes(cx: &Context, fd: c_int) {
     call!(cx, pwritev2(fd, &raw const part, 1, 0, libc::RWF_DSYNC));
     call!(cx, pwritev2(fd, &raw const part, 1, -1, 0));
     cx.dprintf(fd, c"text");
-    call!(cx, sendfile(fd, fd, std::ptr::null_mut(), 3));
-    call!(cx, copy_file_range(fd, std::ptr::null_mut(), fd, std::ptr::null_mut(), 3, 0));
-    call!(cx, splice(fd, std::ptr::null_mut(), fd, std::ptr::null_mut(), 3, 0));
+    call!(cx, sendfile(fd, fd, null_mut(), 3));
+    call!(cx, copy_file_range(fd, null_mut(), fd, null_mut(), 3, 0));
+    call!(cx, splice(fd, null_mut(), fd, null_mut(), 3, 0));
     call!(cx, vmsplice(fd, &raw const part, 1, libc::SPLICE_F_NONBLOCK));
 }
 
@@ -70,46 +67,37 @@ fn numbers_that_are_not_open(cx: &Context) {
     cx.write_sync_show(good);
 }
 
-fn read_only(cx: &Context) {
-    let good = cx.file("a");
+fn read_only(cx: &Context, good: c_int) {
     let fd = cx.open(&cx.path("a"), O_RDONLY);
     everything(cx, fd);
     let mut offset = 0;
     call!(cx, sendfile(fd, good, &raw mut offset, 3));
-    cx.write_sync_show(good);
 }
 
-fn pipes(cx: &Context) {
-    let good = cx.file("a");
+fn pipes(cx: &Context, _: c_int) {
     let mut ends = [-1; 2];
     call!(cx, pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK));
     everything(cx, ends[0]);
     everything(cx, ends[1]);
-    cx.write_sync_show(good);
 }
 
 /// As everywhere, without the calls that would block or send.
-fn sockets(cx: &Context) {
-    let good = cx.file("a");
+fn sockets(cx: &Context, _: c_int) {
     let mut pair = [-1; 2];
     call!(cx, socketpair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0, pair.as_mut_ptr()));
     everything(cx, pair[0]);
-    cx.write_sync_show(good);
 }
 
-fn directory(cx: &Context) {
-    let good = cx.file("a");
+fn directory(cx: &Context, _: c_int) {
     let fd = cx.open(&cx.directory(), O_RDONLY);
     writes(cx, fd);
     call!(cx, fsync(fd));
     call!(cx, fdatasync(fd));
     call!(cx, ftruncate(fd, 10));
     call!(cx, fallocate(fd, 0, 0, 10));
-    cx.write_sync_show(good);
 }
 
-fn devices_and_anonymous_files(cx: &Context) {
-    let good = cx.file("a");
+fn devices_and_anonymous_files(cx: &Context, _: c_int) {
     let null = cx.open(c"/dev/null", O_RDWR);
     everything(cx, null);
     let full = cx.open(c"/dev/full", O_RDWR);
@@ -121,12 +109,10 @@ fn devices_and_anonymous_files(cx: &Context) {
     let memory = call!(cx, Descriptor, memfd_create(c"contract".as_ptr(), 0)) as c_int;
     everything(cx, memory);
     cx.show(memory);
-    cx.write_sync_show(good);
 }
 
 /// Errors for one descriptor must not make the others forget anything.
-fn errors_between_good_writes(cx: &Context) {
-    let fd = cx.file("a");
+fn errors_between_good_writes(cx: &Context, fd: c_int) {
     for round in 0..3 {
         cx.pwrite(fd, b'g', 100, round * 50);
         cx.pwrite(-1, b'b', 100, 0);
@@ -138,7 +124,8 @@ fn errors_between_good_writes(cx: &Context) {
     cx.show(fd);
 }
 
-family!("bad_descriptor" => [
-    numbers_that_are_not_open, read_only, pipes, sockets, directory, devices_and_anonymous_files,
-    errors_between_good_writes,
+family!("bad_descriptor" => on_a_file [
+    read_only, pipes, sockets, directory, devices_and_anonymous_files, errors_between_good_writes,
+], others [
+    numbers_that_are_not_open,
 ]);

@@ -52,8 +52,7 @@ fn bad(cx: &Context, each: impl Fn(*mut c_char)) {
     }
 }
 
-fn paths_opened(cx: &Context) {
-    let fd = cx.file("a");
+fn paths_opened(cx: &Context, _: c_int) {
     bad(cx, |at| {
         for flags in [O_RDONLY, O_RDWR | O_CREAT, O_RDWR | O_TRUNC, O_RDWR | O_SYNC, O_RDWR | O_DIRECT] {
             call!(cx, Descriptor, open(at, flags, 0o644));
@@ -67,11 +66,9 @@ fn paths_opened(cx: &Context) {
         call!(cx, Descriptor, syscall(libc::SYS_openat2, AT_FDCWD, at, how.as_ptr(), 24));
         call!(cx, Descriptor, syscall(libc::SYS_openat2, AT_FDCWD, cx.path("a").as_ptr(), at, 24));
     });
-    cx.write_sync_show(fd);
 }
 
-fn paths_looked_at(cx: &Context) {
-    let fd = cx.file("a");
+fn paths_looked_at(cx: &Context, _: c_int) {
     let good = cx.path("a");
     // SAFETY: a zeroed stat is a valid out parameter, and so is a zeroed statx.
     let (mut stat, mut statx): (libc::stat, libc::statx) =
@@ -87,11 +84,9 @@ fn paths_looked_at(cx: &Context) {
         call!(cx, euidaccess(at, libc::R_OK));
         call!(cx, readlink(at, good.as_ptr().cast_mut(), 0));
     });
-    cx.write_sync_show(fd);
 }
 
-fn paths_changed(cx: &Context) {
-    let fd = cx.file("a");
+fn paths_changed(cx: &Context, _: c_int) {
     let good = cx.path("a");
     let (good, name) = (good.as_ptr(), c"user.a".as_ptr());
     bad(cx, |at| {
@@ -123,12 +118,10 @@ fn paths_changed(cx: &Context) {
         call!(cx, utime(at, std::ptr::null()));
         call!(cx, utimes(at, std::ptr::null()));
     });
-    cx.write_sync_show(fd);
 }
 
 /// A path may cross from one page into the next, and be as long as the kernel allows.
-fn long_paths(cx: &Context) {
-    let fd = cx.file("a");
+fn long_paths(cx: &Context, _: c_int) {
     let path = cx.path("a");
     let path = path.as_bytes();
     for length in [1000, PAGE - 2, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE] {
@@ -143,11 +136,9 @@ fn long_paths(cx: &Context) {
         call!(cx, Descriptor, open(at, O_RDWR | O_TRUNC));
         call!(cx, truncate(at, INITIAL_LENGTH as i64));
     }
-    cx.write_sync_show(fd);
 }
 
-fn buffers(cx: &Context) {
-    let fd = cx.file("a");
+fn buffers(cx: &Context, fd: c_int) {
     bad(cx, |at| {
         call!(cx, pwrite(fd, at.cast(), 2 * PAGE, 0));
         call!(cx, write(fd, at.cast(), 2 * PAGE));
@@ -163,11 +154,9 @@ fn buffers(cx: &Context) {
         cx.fsync(fd);
     });
     cx.show(fd);
-    cx.write_sync_show(fd);
 }
 
-fn control_blocks(cx: &Context) {
-    let fd = cx.file("a");
+fn control_blocks(cx: &Context, _: c_int) {
     let mut context = 0_u64;
     // SAFETY: the kernel fills in the context.
     if unsafe { libc::syscall(libc::SYS_io_setup, 16, &raw mut context) } != 0 {
@@ -183,12 +172,10 @@ fn control_blocks(cx: &Context) {
     // A block that the kernel cannot store its key in.
     static CONSTANT: [u64; 8] = [0; 8];
     call!(cx, syscall(libc::SYS_io_submit, context, 1_i64, [CONSTANT.as_ptr()].as_ptr()));
-    cx.write_sync_show(fd);
 }
 
 /// Whatever the kernel alone reads or fills.
-fn other_structures(cx: &Context) {
-    let fd = cx.file("a");
+fn other_structures(cx: &Context, fd: c_int) {
     let mut ends = [-1; 2];
     // SAFETY: room for two descriptors.
     assert_eq!(unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_DGRAM, 0, ends.as_mut_ptr()) }, 0);
@@ -206,9 +193,8 @@ fn other_structures(cx: &Context) {
         call!(cx, Descriptor, syscall(libc::SYS_io_uring_setup, 1, at));
         call!(cx, ioctl(fd, libc::FIONREAD, at));
     });
-    cx.write_sync_show(fd);
 }
 
-family!("bad_pointers" => [
+family!("bad_pointers" => on_a_file [
     paths_opened, paths_looked_at, paths_changed, long_paths, buffers, control_blocks, other_structures,
 ]);

@@ -1,7 +1,6 @@
 //! close, close_range, closefrom: afterwards the number is dead, and the file is not.
 
 use crate::context::Context;
-use crate::process;
 use libc::O_RDWR;
 use std::ffi::{c_int, c_uint};
 
@@ -100,16 +99,14 @@ fn everything_one_by_one(cx: &Context) {
     cx.fsync(fd);
     let fd = cx.open(&cx.path("a"), O_RDWR);
     cx.write_sync_show(fd);
-    let child = process::fork(|| {
+    cx.in_child(|| {
         cx.write_sync_show(fd);
         0
     });
-    cx.note(process::ending(child));
     cx.write_sync_show(fd);
 }
 
-fn table_full(cx: &Context) {
-    let fd = cx.file("a");
+fn table_full(cx: &Context, fd: c_int) {
     cx.file("b");
     let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
     call!(cx, setrlimit(libc::RLIMIT_NOFILE, &raw const limit));
@@ -125,10 +122,11 @@ fn table_full(cx: &Context) {
     call!(cx, truncate(cx.path("a").as_ptr(), 77));
     call!(cx, unlink(cx.path("c").as_ptr()));
     cx.write_sync_show(63);
-    cx.write_sync_show(fd);
 }
 
-family!("close" => [
-    dead_afterwards, synced_after_reopening, range, range_marks_close_on_exec,
-    everything_by_close_range, everything_by_closefrom, everything_one_by_one, table_full,
+family!("close" => on_a_file [
+    table_full,
+], others [
+    dead_afterwards, synced_after_reopening, range, range_marks_close_on_exec, everything_by_close_range,
+    everything_by_closefrom, everything_one_by_one,
 ]);

@@ -54,14 +54,12 @@ fn direct_and_dsync(cx: &Context) {
     cx.show(buffered);
 }
 
-fn flag_switched_on(cx: &Context) {
-    let fd = cx.file("a");
+fn flag_switched_on(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 100, 0);
     call!(cx, fcntl(fd, libc::F_SETFL, O_DIRECT));
     direct_write(cx, fd, b'C', 4096, 4096, 0);
     direct_write(cx, fd, b'D', 77, 0, 0);
     call!(cx, fcntl(fd, libc::F_SETFL, 0));
-    cx.write_sync_show(fd);
 }
 
 fn vectored(cx: &Context) {
@@ -79,4 +77,8 @@ fn vectored(cx: &Context) {
     cx.show(buffered);
 }
 
-family!("direct" => [aligned, misaligned, mixed_with_buffered, direct_and_dsync, flag_switched_on, vectored]);
+family!("direct" => on_a_file [
+    flag_switched_on,
+], others [
+    aligned, misaligned, mixed_with_buffered, direct_and_dsync, vectored,
+]);

@@ -4,8 +4,7 @@ use crate::context::Context;
 use libc::{F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFL, O_CLOEXEC, O_CREAT, O_RDWR};
 use std::ffi::c_int;
 
-fn offsets_are_shared(cx: &Context) {
-    let fd = cx.file("a");
+fn offsets_are_shared(cx: &Context, fd: c_int) {
     let copies = [
         fd,
         call!(cx, Descriptor, dup(fd)) as c_int,
@@ -69,8 +68,7 @@ fn over_an_open_number(cx: &Context) {
     cx.show(keep_plain);
 }
 
-fn status_flags_are_shared(cx: &Context) {
-    let fd = cx.file("a");
+fn status_flags_are_shared(cx: &Context, fd: c_int) {
     let copy = call!(cx, Descriptor, dup(fd)) as c_int;
     call!(cx, fcntl(copy, F_SETFL, libc::O_APPEND));
     call!(cx, fcntl(fd, F_GETFL));
@@ -80,8 +78,7 @@ fn status_flags_are_shared(cx: &Context) {
     cx.show(fd);
 }
 
-fn redirected_standard_output(cx: &Context) {
-    let fd = cx.file("a");
+fn redirected_standard_output(cx: &Context, fd: c_int) {
     let saved = call!(cx, Descriptor, fcntl(1, F_DUPFD, 500)) as c_int;
     // SAFETY: plain calls; nothing is traced while descriptor 1 is the file.
     unsafe {
@@ -90,10 +87,10 @@ fn redirected_standard_output(cx: &Context) {
         libc::fsync(1);
         libc::dup2(saved, 1);
     }
-    cx.write_sync_show(fd);
 }
 
-family!("dup" => [
-    offsets_are_shared, numbers, closing_one_keeps_the_others, over_an_open_number,
-    status_flags_are_shared, redirected_standard_output,
+family!("dup" => on_a_file [
+    offsets_are_shared, status_flags_are_shared, redirected_standard_output,
+], others [
+    numbers, closing_one_keeps_the_others, over_an_open_number,
 ]);

@@ -34,40 +34,27 @@ fn in_mode(cx: &Context, mode: c_int, offset: i64, length: i64) {
     show_blocks(cx, fd);
 }
 
-fn plain(cx: &Context) {
-    in_mode(cx, 0, 0, 65_536);
+/// A case for each mode, with its offset and length.
+macro_rules! in_modes {
+    ($($case:ident($mode:expr, $offset:expr, $length:expr);)*) => {$(
+        fn $case(cx: &Context) {
+            in_mode(cx, $mode, $offset, $length);
+        }
+    )*};
 }
 
-fn keep_size(cx: &Context) {
-    in_mode(cx, FALLOC_FL_KEEP_SIZE, 0, 65_536);
+in_modes! {
+    plain(0, 0, 65_536);
+    keep_size(FALLOC_FL_KEEP_SIZE, 0, 65_536);
+    punch_hole(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 5000, 6000);
+    zero_range(FALLOC_FL_ZERO_RANGE, 6000, 30_000);
+    zero_range_keep_size(FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, 6000, 30_000);
+    collapse_range(FALLOC_FL_COLLAPSE_RANGE, 4096, 4096);
+    insert_range(FALLOC_FL_INSERT_RANGE, 4096, 8192);
+    unshare_range(FALLOC_FL_UNSHARE_RANGE, 0, 8192);
 }
 
-fn punch_hole(cx: &Context) {
-    in_mode(cx, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 5000, 6000);
-}
-
-fn zero_range(cx: &Context) {
-    in_mode(cx, FALLOC_FL_ZERO_RANGE, 6000, 30_000);
-}
-
-fn zero_range_keep_size(cx: &Context) {
-    in_mode(cx, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, 6000, 30_000);
-}
-
-fn collapse_range(cx: &Context) {
-    in_mode(cx, FALLOC_FL_COLLAPSE_RANGE, 4096, 4096);
-}
-
-fn insert_range(cx: &Context) {
-    in_mode(cx, FALLOC_FL_INSERT_RANGE, 4096, 8192);
-}
-
-fn unshare_range(cx: &Context) {
-    in_mode(cx, FALLOC_FL_UNSHARE_RANGE, 0, 8192);
-}
-
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, fd: c_int) {
     let read_only = cx.open(&cx.path("a"), libc::O_RDONLY);
     call!(cx, fallocate(fd, FALLOC_FL_PUNCH_HOLE, 0, 4096));
     call!(cx, fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 1, 4096));
@@ -79,11 +66,9 @@ fn errors(cx: &Context) {
     call!(cx, fallocate(fd, 0, 0, -4096));
     call!(cx, fallocate(fd, 0, i64::MAX, 4096));
     call!(cx, fallocate(read_only, 0, 0, 4096));
-    cx.write_sync_show(fd);
 }
 
-fn posix(cx: &Context) {
-    let fd = cx.file("a");
+fn posix(cx: &Context, fd: c_int) {
     let read_only = cx.open(&cx.path("a"), libc::O_RDONLY);
     call!(cx, ErrorNumber, posix_fallocate(fd, 0, 20_000));
     show_blocks(cx, fd);
@@ -94,7 +79,6 @@ fn posix(cx: &Context) {
     call!(cx, ErrorNumber, posix_fallocate(fd, 0, 0));
     call!(cx, ErrorNumber, posix_fallocate(read_only, 0, 100));
     call!(cx, ErrorNumber, posix_fallocate(-1, 0, 100));
-    cx.write_sync_show(fd);
 }
 
 /// RocksDB's log: reserve, append, cut at close. MariaDB's: allocate, then overwrite.
@@ -110,7 +94,9 @@ fn reserve_append_cut(cx: &Context) {
     show_blocks(cx, fd);
 }
 
-family!("fallocate" => [
+family!("fallocate" => on_a_file [
+    errors, posix,
+], others [
     plain, keep_size, punch_hole, zero_range, zero_range_keep_size, collapse_range, insert_range,
-    unshare_range, errors, posix, reserve_append_cut,
+    unshare_range, reserve_append_cut,
 ]);

@@ -22,8 +22,7 @@ fn show_extents(cx: &Context, fd: c_int) {
     cx.seek(fd, 0, libc::SEEK_SET);
 }
 
-fn sparse_writes(cx: &Context) {
-    let fd = cx.file("a");
+fn sparse_writes(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 4096, 100 * 4096);
     cx.pwrite(fd, b'C', 100, 200 * 4096 + 17);
     show_extents(cx, fd);
@@ -38,16 +37,13 @@ fn sparse_writes(cx: &Context) {
     cx.show(fd);
 }
 
-fn written_zeros(cx: &Context) {
-    let fd = cx.file("a");
+fn written_zeros(cx: &Context, fd: c_int) {
     cx.pwrite(fd, 0, 40_960, 20 * 4096);
     cx.fsync(fd);
     show_extents(cx, fd);
-    cx.write_sync_show(fd);
 }
 
-fn punched(cx: &Context) {
-    let fd = cx.file("a");
+fn punched(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 65_536, 0);
     cx.fsync(fd);
     call!(cx, fallocate(fd, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, 8192, 16_384));
@@ -59,12 +55,10 @@ fn punched(cx: &Context) {
     cx.show(fd);
 }
 
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, fd: c_int) {
     cx.seek(fd, 1 << 30, SEEK_DATA);
     cx.seek(fd, 1 << 30, SEEK_HOLE);
     cx.seek(fd, -1, SEEK_DATA);
-    cx.write_sync_show(fd);
 }
 
-family!("holes" => [sparse_writes, written_zeros, punched, errors]);
+family!("holes" => on_a_file [sparse_writes, written_zeros, punched, errors]);

@@ -3,9 +3,9 @@
 
 use crate::aio::{Aio, FSYNC, PWRITE, PWRITEV, block};
 use crate::context::Context;
+use std::ffi::c_int;
 
-fn submitted_writes(cx: &Context) {
-    let fd = cx.file("a");
+fn submitted_writes(cx: &Context, fd: c_int) {
     let page = [b'i'; 4096];
     cx.pwrite(fd, b'B', 5000, 0);
     cx.fsync(fd);
@@ -23,11 +23,9 @@ fn submitted_writes(cx: &Context) {
         cx.fsync(fd);
     }
     cx.show(fd);
-    cx.write_sync_show(fd);
 }
 
-fn submitted_vectors_and_syncs(cx: &Context) {
-    let fd = cx.file("a");
+fn submitted_vectors_and_syncs(cx: &Context, fd: c_int) {
     let part = libc::iovec { iov_base: c"aio vector".as_ptr().cast_mut().cast(), iov_len: 10 };
     let (written, synced) = match Aio::new() {
         // SAFETY: plain calls on a static text.
@@ -39,7 +37,6 @@ fn submitted_vectors_and_syncs(cx: &Context) {
     };
     cx.note(format_args!("wrote {written} synced {synced}"));
     cx.fsync(fd);
-    cx.write_sync_show(fd);
 }
 
-family!("kernel_aio" => [submitted_writes, submitted_vectors_and_syncs]);
+family!("kernel_aio" => on_a_file [submitted_writes, submitted_vectors_and_syncs]);

@@ -4,8 +4,8 @@
 //! also holds what cannot be said in Rust: vfork, and threads that are cancelled.
 
 use crate::context::Context;
-use crate::process::{self, Arguments};
-use std::ffi::{CStr, CString, c_void};
+use crate::process::Arguments;
+use std::ffi::{CStr, CString, c_int, c_void};
 
 /// A function of the native library, or a traced reason why there is none.
 pub fn native(cx: &Context, name: &CStr) -> Option<*mut c_void> {
@@ -35,11 +35,11 @@ fn constructor_runs_first(cx: &Context) {
         return cx.note("skipped: SEAWALL_CONTRACT_NATIVE names no library");
     };
     cx.file("a");
-    let path = cx.path("a").into_string().unwrap_or_default();
+    let path = cx.path_text("a");
     let preload = std::env::var("LD_PRELOAD").unwrap_or_default();
     let preload = format!("{preload}:{}", library.to_string_lossy());
     let arguments = Arguments::child(&["constructed", &path]);
-    let child = process::fork(|| {
+    cx.in_child(|| {
         let value = CString::new(preload.trim_start_matches(':')).unwrap_or_default();
         let file = CString::new(path.as_str()).unwrap_or_default();
         // SAFETY: the child has one thread; all strings are NUL-terminated.
@@ -49,18 +49,15 @@ fn constructor_runs_first(cx: &Context) {
             libc::execv(arguments.program(), arguments.vector())
         }
     });
-    cx.note(process::ending(child));
     cx.show_path(&cx.path("a"));
 }
 
 /// The same library loaded late.
-fn loaded_later(cx: &Context) {
-    let fd = cx.file("a");
+fn loaded_later(cx: &Context, _: c_int) {
     let path = cx.path("a");
     // SAFETY: this case's process has one thread.
     unsafe { libc::setenv(c"CONTRACT_CONSTRUCTOR_FILE".as_ptr(), path.as_ptr(), 1) };
     native(cx, c"contract_vfork_close");
-    cx.write_sync_show(fd);
 }
 
-family!("library" => [constructor_runs_first, loaded_later]);
+family!("library" => on_a_file [loaded_later], others [constructor_runs_first]);

@@ -44,8 +44,7 @@ fn signal_ignored(cx: &Context) {
 }
 
 /// Exactly one signal for each call that fails.
-fn signal_counted(cx: &Context) {
-    let fd = cx.file("a");
+fn signal_counted(cx: &Context, fd: c_int) {
     // SAFETY: the handler only counts.
     unsafe { libc::signal(libc::SIGXFSZ, count as *const () as usize) };
     limit_file_size(cx);
@@ -57,12 +56,10 @@ fn signal_counted(cx: &Context) {
     }
     call!(cx, ftruncate(fd, 20_000));
     cx.note(format_args!("signals {}", SIGNALS.load(Relaxed)));
-    cx.write_sync_show(fd);
 }
 
-fn signal_kills(cx: &Context) {
-    let fd = cx.file("a");
-    let child = crate::process::fork(|| {
+fn signal_kills(cx: &Context, fd: c_int) {
+    cx.in_child(|| {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         limit_file_size(cx);
         // SAFETY: plain calls in the child: no core file.
@@ -73,8 +70,6 @@ fn signal_kills(cx: &Context) {
         cx.pwrite(fd, b'B', 100, LIMIT as i64);
         0
     });
-    cx.note(crate::process::ending(child));
-    cx.write_sync_show(fd);
 }
 
 fn appending_at_the_limit(cx: &Context) {
@@ -92,4 +87,8 @@ fn appending_at_the_limit(cx: &Context) {
     cx.show(fd);
 }
 
-family!("limits" => [signal_ignored, signal_counted, signal_kills, appending_at_the_limit]);
+family!("limits" => on_a_file [
+    signal_counted, signal_kills,
+], others [
+    signal_ignored, appending_at_the_limit,
+]);

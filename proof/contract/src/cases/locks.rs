@@ -2,9 +2,10 @@
 //! descriptor of a file drops all POSIX locks the process holds on it.
 
 use crate::context::{Context, open_quietly};
-use crate::process::{self, Arguments};
+use crate::process;
 use libc::{F_OFD_SETLK, F_SETLK, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_RDWR};
 use std::ffi::c_int;
+use std::ptr::null_mut;
 
 fn region(kind: c_int, start: i64, length: i64) -> libc::flock {
     // SAFETY: a zeroed flock is valid.
@@ -17,11 +18,7 @@ fn region(kind: c_int, start: i64, length: i64) -> libc::flock {
 
 /// Another program asks with F_GETLK.
 fn ask_elsewhere(cx: &Context) {
-    let path = cx.path("a").into_string().unwrap_or_default();
-    let arguments = Arguments::child(&["lock-holder", &path]);
-    // SAFETY: a null-terminated vector of C strings.
-    let child = process::fork(|| unsafe { libc::execv(arguments.program(), arguments.vector()) });
-    cx.note(process::ending(child));
+    cx.executed(&["lock-holder", &cx.path_text("a")]);
 }
 
 fn survive_everything_we_do(cx: &Context) {
@@ -48,11 +45,11 @@ fn survive_everything_we_do(cx: &Context) {
     ask_elsewhere(cx);
     let copy =
         call!(cx, Descriptor, open(cx.plain_path("x").as_ptr(), O_RDWR | libc::O_CREAT, 0o644)) as c_int;
-    call!(cx, copy_file_range(fd, std::ptr::null_mut(), copy, std::ptr::null_mut(), 100, 0));
+    call!(cx, copy_file_range(fd, null_mut(), copy, null_mut(), 100, 0));
     let address = call!(
         cx,
         Address,
-        mmap(std::ptr::null_mut(), 100, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0)
+        mmap(null_mut(), 100, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0)
     );
     call!(cx, munmap(address as *mut _, 100));
     cx.fsync(fd);
@@ -74,36 +71,30 @@ fn first_use_keeps_the_lock(cx: &Context) {
 }
 
 /// Closing another descriptor of the file drops the lock: bare POSIX, and it must stay so.
-fn dropped_by_own_close(cx: &Context) {
-    let fd = cx.file("a");
+fn dropped_by_own_close(cx: &Context, fd: c_int) {
     let other = cx.open(&cx.path("a"), O_RDWR);
     call!(cx, fcntl(fd, F_SETLK, std::ptr::from_ref(&region(F_WRLCK, 0, 0))));
     ask_elsewhere(cx);
     cx.close(other);
     ask_elsewhere(cx);
-    cx.write_sync_show(fd);
 }
 
-fn regions_between_processes(cx: &Context) {
-    let fd = cx.file("a");
+fn regions_between_processes(cx: &Context, fd: c_int) {
     call!(cx, fcntl(fd, F_SETLK, std::ptr::from_ref(&region(F_WRLCK, 0, 100))));
     cx.pwrite(fd, b'p', 100, 0);
     cx.fsync(fd);
-    let child = process::fork(|| {
+    cx.in_child(|| {
         call!(cx, fcntl(fd, F_SETLK, std::ptr::from_ref(&region(F_WRLCK, 50, 10))));
         call!(cx, fcntl(fd, F_SETLK, std::ptr::from_ref(&region(F_WRLCK, 100, 100))));
         cx.pwrite(fd, b'c', 100, 100);
         cx.fsync(fd);
         0
     });
-    cx.note(process::ending(child));
     call!(cx, fcntl(fd, F_SETLK, std::ptr::from_ref(&region(F_WRLCK, 0, 1000))));
-    cx.write_sync_show(fd);
 }
 
 /// A blocking lock is granted when the holder lets go, and the holder's writes are there.
-fn waiting_for_a_lock(cx: &Context) {
-    let fd = cx.file("a");
+fn waiting_for_a_lock(cx: &Context, fd: c_int) {
     call!(cx, fcntl(fd, F_SETLK, std::ptr::from_ref(&region(F_WRLCK, 0, 0))));
     let child = process::fork(|| {
         let own = open_quietly(&cx.path("a"), O_RDWR);
@@ -152,8 +143,7 @@ fn flock_locks(cx: &Context) {
 }
 
 /// SQLite's habit: locks and writes by two processes in turn.
-fn two_processes_in_turn(cx: &Context) {
-    let fd = cx.file("a");
+fn two_processes_in_turn(cx: &Context, fd: c_int) {
     let children: Vec<c_int> = (0..3_u8)
         .map(|owner| {
             process::fork(|| {
@@ -180,7 +170,8 @@ fn two_processes_in_turn(cx: &Context) {
     cx.show(fd);
 }
 
-family!("locks" => [
-    survive_everything_we_do, first_use_keeps_the_lock, dropped_by_own_close, regions_between_processes,
-    waiting_for_a_lock, open_file_description_locks, flock_locks, two_processes_in_turn,
+family!("locks" => on_a_file [
+    dropped_by_own_close, regions_between_processes, waiting_for_a_lock, two_processes_in_turn,
+], others [
+    survive_everything_we_do, first_use_keeps_the_lock, open_file_description_locks, flock_locks,
 ]);

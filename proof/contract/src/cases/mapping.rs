@@ -6,11 +6,12 @@ use libc::{
     MAP_PRIVATE, MAP_SHARED, MS_ASYNC, MS_INVALIDATE, MS_SYNC, O_RDONLY, O_RDWR, PROT_READ, PROT_WRITE,
 };
 use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 
 const BOTH: c_int = PROT_READ | PROT_WRITE;
 
 fn map(cx: &Context, fd: c_int, protection: c_int, flags: c_int) -> *mut u8 {
-    call!(cx, Address, mmap(std::ptr::null_mut(), 8192, protection, flags, fd, 0)) as *mut u8
+    call!(cx, Address, mmap(null_mut(), 8192, protection, flags, fd, 0)) as *mut u8
 }
 
 fn store(address: *mut u8, offset: usize, fill: u8, length: usize) {
@@ -23,8 +24,7 @@ fn first_bytes(cx: &Context, address: *const u8) {
     cx.note(crate::trace::summary(unsafe { std::slice::from_raw_parts(address, 4096) }));
 }
 
-fn stores_are_seen_and_synced(cx: &Context) {
-    let fd = cx.file("a");
+fn stores_are_seen_and_synced(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 100, 0);
     let address = map(cx, fd, BOTH, MAP_SHARED);
     store(address, 50, b's', 200);
@@ -36,20 +36,16 @@ fn stores_are_seen_and_synced(cx: &Context) {
     cx.fsync(fd);
     call!(cx, munmap(address.cast(), 8192));
     cx.write_sync_show(fd);
-    cx.write_sync_show(fd);
 }
 
-fn aliases(cx: &Context) {
-    let fd = cx.file("a");
-    let address = call!(cx, Address, mmap64(std::ptr::null_mut(), 8192, BOTH, MAP_SHARED, fd, 0)) as *mut u8;
+fn aliases(cx: &Context, fd: c_int) {
+    let address = call!(cx, Address, mmap64(null_mut(), 8192, BOTH, MAP_SHARED, fd, 0)) as *mut u8;
     store(address, 0, b's', 100);
     call!(cx, msync(address.cast(), 4096, MS_ASYNC));
     call!(cx, msync(address.cast(), 4096, MS_SYNC | MS_INVALIDATE));
-    cx.write_sync_show(fd);
 }
 
-fn read_only_then_made_writable(cx: &Context) {
-    let fd = cx.file("a");
+fn read_only_then_made_writable(cx: &Context, fd: c_int) {
     let address = map(cx, fd, PROT_READ, MAP_SHARED);
     cx.pwrite(fd, b'B', 100, 0);
     cx.fsync(fd);
@@ -59,15 +55,12 @@ fn read_only_then_made_writable(cx: &Context) {
     call!(cx, msync(address.cast(), 8192, MS_SYNC));
     cx.write_sync_show(fd);
     call!(cx, mprotect(address.cast(), 8192, PROT_READ));
-    cx.write_sync_show(fd);
 }
 
-fn private_stores_stay_private(cx: &Context) {
-    let fd = cx.file("a");
+fn private_stores_stay_private(cx: &Context, fd: c_int) {
     let address = map(cx, fd, BOTH, MAP_PRIVATE);
     store(address, 0, b's', 100);
     call!(cx, msync(address.cast(), 8192, MS_SYNC));
-    cx.write_sync_show(fd);
 }
 
 fn descriptor_closed_mapping_lives(cx: &Context) {
@@ -85,8 +78,7 @@ fn descriptor_closed_mapping_lives(cx: &Context) {
     cx.write_sync_show(again);
 }
 
-fn grown_by_mremap(cx: &Context) {
-    let fd = cx.file("a");
+fn grown_by_mremap(cx: &Context, fd: c_int) {
     let address = map(cx, fd, BOTH, MAP_SHARED);
     call!(cx, ftruncate(fd, 65_536));
     let grown =
@@ -94,52 +86,42 @@ fn grown_by_mremap(cx: &Context) {
     store(grown, 50_000, b's', 1000);
     call!(cx, msync(grown.cast(), 65_536, MS_SYNC));
     cx.pwrite(fd, b'B', 500, 50_200);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     call!(cx, munmap(grown.cast(), 65_536));
-    cx.write_sync_show(fd);
 }
 
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, fd: c_int) {
     let read_only = cx.open(&cx.path("a"), O_RDONLY);
     map(cx, read_only, BOTH, MAP_SHARED);
     let address = map(cx, read_only, PROT_READ, MAP_SHARED);
     call!(cx, mprotect(address.cast(), 8192, BOTH));
     map(cx, fd, BOTH, libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC);
     map(cx, fd, BOTH, 0);
-    call!(cx, Address, mmap(std::ptr::null_mut(), 0, BOTH, MAP_SHARED, fd, 0));
-    call!(cx, Address, mmap(std::ptr::null_mut(), 4096, BOTH, MAP_SHARED, fd, 100));
+    call!(cx, Address, mmap(null_mut(), 0, BOTH, MAP_SHARED, fd, 0));
+    call!(cx, Address, mmap(null_mut(), 4096, BOTH, MAP_SHARED, fd, 100));
     call!(cx, msync(address.wrapping_add(1).cast(), 4096, MS_SYNC));
     call!(cx, msync(address.cast(), 4096, MS_SYNC | MS_ASYNC));
     call!(cx, munmap(address.cast(), 0));
-    cx.write_sync_show(fd);
 }
 
-fn validated_mapping(cx: &Context) {
-    let fd = cx.file("a");
+fn validated_mapping(cx: &Context, fd: c_int) {
     let address = map(cx, fd, BOTH, libc::MAP_SHARED_VALIDATE);
     store(address, 0, b's', 100);
     cx.fsync(fd);
-    cx.write_sync_show(fd);
 }
 
-fn inherited_by_a_child(cx: &Context) {
-    let fd = cx.file("a");
+fn inherited_by_a_child(cx: &Context, fd: c_int) {
     let address = map(cx, fd, BOTH, MAP_SHARED);
-    let child = process::fork(|| {
+    cx.in_child(|| {
         store(address, 0, b'c', 100);
         cx.fsync(fd) as c_int
     });
-    cx.note(process::ending(child));
     first_bytes(cx, address);
     call!(cx, munmap(address.cast(), 8192));
-    cx.write_sync_show(fd);
 }
 
 /// Mapped by one process, written and synced by another.
-fn mapped_elsewhere(cx: &Context) {
-    let fd = cx.file("a");
+fn mapped_elsewhere(cx: &Context, fd: c_int) {
     let mut ready = [-1; 2];
     call!(cx, pipe(ready.as_mut_ptr()));
     let child = process::fork(|| {
@@ -160,25 +142,20 @@ fn mapped_elsewhere(cx: &Context) {
     cx.write_sync_show(fd);
     process::kill(child);
     cx.note(process::ending(child));
-    cx.write_sync_show(fd);
 }
 
-fn truncated_while_mapped(cx: &Context) {
-    let fd = cx.file("a");
+fn truncated_while_mapped(cx: &Context, fd: c_int) {
     let address = map(cx, fd, BOTH, MAP_SHARED);
     store(address, 0, b's', 8192);
     call!(cx, ftruncate(fd, 100));
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     call!(cx, ftruncate(fd, 8192));
     store(address, 5000, b't', 10);
     call!(cx, msync(address.cast(), 8192, MS_SYNC));
     cx.show(fd);
-    cx.write_sync_show(fd);
 }
 
-fn mapped_again_and_again(cx: &Context) {
-    let fd = cx.file("a");
+fn mapped_again_and_again(cx: &Context, fd: c_int) {
     for round in 0..5_u8 {
         cx.pwrite(fd, b'0' + round, 100, 0);
         let address = map(cx, fd, BOTH, MAP_SHARED);
@@ -191,8 +168,10 @@ fn mapped_again_and_again(cx: &Context) {
     cx.show(fd);
 }
 
-family!("mapping" => [
+family!("mapping" => on_a_file [
     stores_are_seen_and_synced, aliases, read_only_then_made_writable, private_stores_stay_private,
-    descriptor_closed_mapping_lives, grown_by_mremap, errors, validated_mapping, inherited_by_a_child,
-    mapped_elsewhere, truncated_while_mapped, mapped_again_and_again,
+    grown_by_mremap, errors, validated_mapping, inherited_by_a_child, mapped_elsewhere,
+    truncated_while_mapped, mapped_again_and_again,
+], others [
+    descriptor_closed_mapping_lives,
 ]);

@@ -1,8 +1,7 @@
 //! What is told of files besides their content: times, file capabilities, listings of a directory that changes
 //! meanwhile, the file system's own numbers; and the last of rename's flags.
 
-use crate::context::Context;
-use crate::process;
+use crate::context::{Context, c_string};
 use libc::{AT_FDCWD, O_CREAT, O_RDWR, timespec};
 use std::ffi::{CStr, CString, c_int};
 
@@ -70,12 +69,11 @@ fn capabilities_are_taken_away(cx: &Context) {
             "chown" => drop(call!(cx, fchown(fd, 1, 1))),
             "chmod" => drop(call!(cx, fchmod(fd, 0o700))),
             _ => {
-                let child = process::fork(|| {
+                cx.in_child(|| {
                     call!(cx, setuid(NOBODY));
                     cx.pwrite(fd, b'w', 10, 0);
                     0
                 });
-                cx.note(process::ending(child));
             }
         }
         let mut room = [0_u8; 64];
@@ -97,7 +95,7 @@ fn whiteout(cx: &Context) {
 }
 
 fn entry(dir: &CStr, i: usize) -> CString {
-    CString::new([dir.to_bytes(), format!("/entry-{i:04}").as_bytes()].concat()).expect("no NUL")
+    c_string([dir.to_bytes(), format!("/entry-{i:04}").as_bytes()].concat())
 }
 
 /// What was there from the beginning to the end is listed once, whatever comes and goes.

@@ -1,16 +1,23 @@
-//! The cases, in one file per family of calls. A case is a small function: it makes its files
-//! through the [`Context`], makes calls, and everything it saw is in the trace.
+//! The cases, in one file per family of calls. A case is a small function: it has a file, or makes
+//! its files through the [`Context`], makes calls, and everything it saw is in the trace.
 
-/// `family!("append" => [case_one, case_two])`: the table at the end of every family's file.
+/// `family!("append" => on_a_file [case_one, case_two], others [case_three])`: the table at the end of every family's
+/// file.
 macro_rules! family {
-    ($family:literal => [$($case:ident),* $(,)?]) => {
+    ($family:literal => on_a_file [$($on_a_file:ident),* $(,)?] $(, others [$($other:ident),* $(,)?])?) => {
+        family!(@ $family, $($on_a_file: OnAFile,)* $($($other: Other,)*)?);
+    };
+    ($family:literal => [$($other:ident),* $(,)?]) => {
+        family!(@ $family, $($other: Other,)*);
+    };
+    (@ $family:literal, $($case:ident: $kind:ident,)*) => {
         /// The cases of this family.
         pub fn cases() -> Vec<$crate::cases::Case> {
             vec![$($crate::cases::Case {
                 family: $family,
                 name: concat!($family, "/", stringify!($case)),
                 on_request: false,
-                body: $case,
+                body: $crate::cases::Body::$kind($case),
             }),*]
         }
     };
@@ -55,6 +62,7 @@ mod vectored;
 mod write;
 
 use crate::context::Context;
+use std::ffi::c_int;
 
 /// One named case.
 pub struct Case {
@@ -65,7 +73,29 @@ pub struct Case {
     /// Needs a directory of its own kind: runs only when named.
     pub on_request: bool,
     /// What it does.
-    pub body: fn(&Context),
+    pub body: Body,
+}
+
+/// What a case does.
+pub enum Body {
+    /// It has the file `a`, and in the end a write and an fsync of it must still work, and be seen.
+    OnAFile(fn(&Context, c_int)),
+    /// It has what it makes.
+    Other(fn(&Context)),
+}
+
+impl Body {
+    /// Does it.
+    pub fn run(&self, cx: &Context) {
+        match self {
+            Body::OnAFile(body) => {
+                let fd = cx.file("a");
+                body(cx, fd);
+                cx.write_sync_show(fd);
+            }
+            Body::Other(body) => body(cx),
+        }
+    }
 }
 
 /// Every case, family by family.

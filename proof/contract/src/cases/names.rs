@@ -1,7 +1,8 @@
 //! rename, renameat2, link, symlink: the name changes, the file and its descriptors do not.
 
-use crate::context::{Context, Variant};
+use crate::context::{Context, Variant, c_string};
 use libc::{AT_FDCWD, O_CREAT, O_RDWR};
+use std::ffi::c_int;
 
 /// A write and a sync through the descriptor, twice: the second pair may be absorbed again.
 fn write_twice(cx: &Context, fd: i32) {
@@ -11,8 +12,12 @@ fn write_twice(cx: &Context, fd: i32) {
     cx.fsync(fd);
 }
 
-fn rename_open_file(cx: &Context) {
-    let fd = cx.file("a");
+fn rename(cx: &Context, from: &str, to: &str, flags: u32) {
+    let (from, to) = (cx.path(from), cx.path(to));
+    call!(cx, renameat2(AT_FDCWD, from.as_ptr(), AT_FDCWD, to.as_ptr(), flags));
+}
+
+fn rename_open_file(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 1000, 0);
     call!(cx, rename(cx.path("a").as_ptr(), cx.path("b").as_ptr()));
     write_twice(cx, fd);
@@ -38,8 +43,8 @@ fn rename_over_managed_file(cx: &Context) {
 fn rename_at(cx: &Context) {
     let fd = cx.file("a");
     let directory = cx.open(&cx.directory(), libc::O_RDONLY);
-    let from = std::ffi::CString::new(cx.name("a")).expect("no NUL");
-    let to = std::ffi::CString::new(cx.name("b")).expect("no NUL");
+    let from = c_string(cx.name("a"));
+    let to = c_string(cx.name("b"));
     call!(cx, renameat(directory, from.as_ptr(), directory, to.as_ptr()));
     write_twice(cx, fd);
     call!(cx, renameat(-1, to.as_ptr(), -1, from.as_ptr()));
@@ -48,15 +53,9 @@ fn rename_at(cx: &Context) {
 
 fn no_replace(cx: &Context) {
     let (a, b) = (cx.file("a"), cx.file("b"));
-    call!(
-        cx,
-        renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), libc::RENAME_NOREPLACE)
-    );
+    rename(cx, "a", "b", libc::RENAME_NOREPLACE);
     write_twice(cx, a);
-    call!(
-        cx,
-        renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("c").as_ptr(), libc::RENAME_NOREPLACE)
-    );
+    rename(cx, "a", "c", libc::RENAME_NOREPLACE);
     write_twice(cx, a);
     write_twice(cx, b);
     cx.show_path(&cx.path("c"));
@@ -67,26 +66,14 @@ fn exchange(cx: &Context) {
     cx.pwrite(a, b'a', 5000, 0);
     cx.pwrite(b, b'b', 6000, 0);
     cx.fsync(b);
-    call!(
-        cx,
-        renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), libc::RENAME_EXCHANGE)
-    );
+    rename(cx, "a", "b", libc::RENAME_EXCHANGE);
     write_twice(cx, a);
     cx.pwrite(b, b'!', 10, 0);
     cx.fsync(b);
     cx.show_path(&cx.path("a"));
     cx.show_path(&cx.path("b"));
-    call!(
-        cx,
-        renameat2(
-            AT_FDCWD,
-            cx.path("a").as_ptr(),
-            AT_FDCWD,
-            cx.path("missing").as_ptr(),
-            libc::RENAME_EXCHANGE
-        )
-    );
-    call!(cx, renameat2(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), 0x40));
+    rename(cx, "a", "missing", libc::RENAME_EXCHANGE);
+    rename(cx, "a", "b", 0x40);
 }
 
 fn out_of_the_managed_names_and_back(cx: &Context) {
@@ -118,7 +105,7 @@ fn into_another_directory_and_back(cx: &Context) {
     let fd = cx.file("a");
     let sub = cx.plain_path("sub");
     call!(cx, mkdir(sub.as_ptr(), 0o755));
-    let inside = std::ffi::CString::new([sub.as_bytes(), b"/inside-wal"].concat()).expect("no NUL");
+    let inside = c_string([sub.as_bytes(), b"/inside-wal"].concat());
     call!(cx, rename(cx.path("a").as_ptr(), inside.as_ptr()));
     write_twice(cx, fd);
     let again = cx.open(&inside, O_RDWR);
@@ -128,8 +115,7 @@ fn into_another_directory_and_back(cx: &Context) {
     cx.show_path(&cx.path("back"));
 }
 
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, _: c_int) {
     call!(cx, rename(cx.path("missing").as_ptr(), cx.path("a").as_ptr()));
     call!(cx, rename(cx.path("a").as_ptr(), cx.directory().as_ptr()));
     call!(cx, rename(cx.path("a").as_ptr(), cx.path("a").as_ptr()));
@@ -137,11 +123,9 @@ fn errors(cx: &Context) {
     call!(cx, rename(cx.path("a").as_ptr(), c"/dev/null/x".as_ptr()));
     call!(cx, link(cx.path("a").as_ptr(), cx.path("a").as_ptr()));
     call!(cx, link(cx.path("missing").as_ptr(), cx.path("b").as_ptr()));
-    cx.write_sync_show(fd);
 }
 
-fn hard_link(cx: &Context) {
-    let fd = cx.file("a");
+fn hard_link(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 100, 0);
     call!(cx, link(cx.path("a").as_ptr(), cx.path("b").as_ptr()));
     write_twice(cx, fd);
@@ -155,8 +139,7 @@ fn hard_link(cx: &Context) {
 }
 
 /// A second name that no policy covers: it is still the same file.
-fn hard_link_with_a_plain_name(cx: &Context) {
-    let fd = cx.file("a");
+fn hard_link_with_a_plain_name(cx: &Context, fd: c_int) {
     let plain = cx.plain_path("p");
     call!(cx, link(cx.path("a").as_ptr(), plain.as_ptr()));
     let other = cx.open(&plain, O_RDWR);
@@ -167,9 +150,8 @@ fn hard_link_with_a_plain_name(cx: &Context) {
     cx.show(fd);
 }
 
-fn link_at(cx: &Context) {
-    let fd = cx.file("a");
-    let by_descriptor = std::ffi::CString::new(format!("/proc/self/fd/{fd}")).expect("no NUL");
+fn link_at(cx: &Context, fd: c_int) {
+    let by_descriptor = c_string(format!("/proc/self/fd/{fd}"));
     call!(cx, linkat(AT_FDCWD, cx.path("a").as_ptr(), AT_FDCWD, cx.path("b").as_ptr(), 0));
     call!(
         cx,
@@ -216,8 +198,9 @@ fn recycled_segment(cx: &Context) {
     }
 }
 
-family!("names" => [
-    rename_open_file, rename_over_managed_file, rename_at, no_replace, exchange,
-    out_of_the_managed_names_and_back, into_the_managed_names, into_another_directory_and_back, errors,
-    hard_link, hard_link_with_a_plain_name, link_at, atomic_replacement, recycled_segment,
+family!("names" => on_a_file [
+    rename_open_file, errors, hard_link, hard_link_with_a_plain_name, link_at,
+], others [
+    rename_over_managed_file, rename_at, no_replace, exchange, out_of_the_managed_names_and_back,
+    into_the_managed_names, into_another_directory_and_back, atomic_replacement, recycled_segment,
 ]);

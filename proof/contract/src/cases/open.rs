@@ -1,6 +1,6 @@
 //! open, openat, creat and their aliases; what a descriptor's flags allow; reused numbers.
 
-use crate::context::Context;
+use crate::context::{Context, c_string};
 use libc::{AT_FDCWD, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_PATH, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -53,8 +53,7 @@ fn fortified(cx: &Context) {
     use_and_close(cx, fd, b'4', 3);
 }
 
-fn creat_truncates(cx: &Context) {
-    let other = cx.file("a");
+fn creat_truncates(cx: &Context, other: c_int) {
     let path = cx.path("a");
     for (fill, fd) in [
         (b'1', call!(cx, Descriptor, creat(path.as_ptr(), 0o600))),
@@ -69,7 +68,7 @@ fn creat_truncates(cx: &Context) {
 fn relative_paths(cx: &Context) {
     cx.file("a");
     let directory = cx.directory();
-    let name = std::ffi::CString::new(cx.name("a")).expect("no NUL");
+    let name = c_string(cx.name("a"));
     let at = call!(cx, Descriptor, open(directory.as_ptr(), O_RDONLY | O_DIRECTORY)) as c_int;
     use_and_close(cx, call!(cx, Descriptor, openat(at, name.as_ptr(), O_RDWR)), b'1', 0);
     call!(cx, chdir(directory.as_ptr()));
@@ -88,19 +87,17 @@ fn errors(cx: &Context) {
     cx.open(c"", O_RDWR);
     call!(cx, Descriptor, open(std::ptr::dangling::<c_char>(), O_RDWR));
     let below = [path.as_bytes(), b"/below"].concat();
-    cx.open(&std::ffi::CString::new(below).expect("no NUL"), O_RDWR | O_CREAT);
-    let long = std::ffi::CString::new(vec![b'x'; 5000]).expect("no NUL");
+    cx.open(&c_string(below), O_RDWR | O_CREAT);
+    let long = c_string(vec![b'x'; 5000]);
     cx.open(&long, O_RDWR | O_CREAT);
 }
 
-fn through_symlink(cx: &Context) {
-    let fd = cx.file("a");
+fn through_symlink(cx: &Context, _: c_int) {
     let link = cx.path("link");
     call!(cx, symlink(cx.path("a").as_ptr(), link.as_ptr()));
     cx.open(&link, O_RDWR | O_NOFOLLOW);
     let through = cx.open(&link, O_RDWR);
     use_and_close(cx, through.into(), b's', 1);
-    cx.write_sync_show(fd);
 }
 
 fn path_descriptor(cx: &Context) {
@@ -119,8 +116,7 @@ fn read_only_descriptor(cx: &Context) {
     cx.write(fd, b'r', 10);
     call!(cx, ftruncate(fd, 0));
     cx.pwrite(writer, b'w', 10, 0);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
 fn write_only_descriptor(cx: &Context) {
@@ -153,10 +149,10 @@ fn create_again_keeps_content(cx: &Context) {
 
 fn through_proc(cx: &Context) {
     let fd = cx.file("a");
-    let path = std::ffi::CString::new(format!("/proc/self/fd/{fd}")).expect("no NUL");
+    let path = c_string(format!("/proc/self/fd/{fd}"));
     let again = cx.open(&path, O_RDWR);
     cx.write_sync_show(again);
-    let path = std::ffi::CString::new(format!("/dev/fd/{fd}")).expect("no NUL");
+    let path = c_string(format!("/dev/fd/{fd}"));
     let again = cx.open(&path, O_RDWR | O_TRUNC);
     cx.write_sync_show(again);
 }
@@ -165,7 +161,7 @@ fn unnamed_then_linked(cx: &Context) {
     let fd = call!(cx, Descriptor, open(cx.directory().as_ptr(), libc::O_TMPFILE | O_RDWR, 0o600)) as c_int;
     cx.pwrite(fd, b'u', 5000, 0);
     cx.fsync(fd);
-    let from = std::ffi::CString::new(format!("/proc/self/fd/{fd}")).expect("no NUL");
+    let from = c_string(format!("/proc/self/fd/{fd}"));
     let to = cx.path("linked");
     call!(cx, linkat(AT_FDCWD, from.as_ptr(), AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW));
     cx.write_sync_show(fd);
@@ -246,8 +242,10 @@ fn by_handle(cx: &Context) {
     cx.fsync(fd);
 }
 
-family!("open" => [
-    aliases, fortified, creat_truncates, relative_paths, errors, through_symlink, path_descriptor,
-    read_only_descriptor, write_only_descriptor, truncating_open, create_again_keeps_content,
-    through_proc, unnamed_then_linked, temporary_names, reused_numbers, lowest_number, by_handle,
+family!("open" => on_a_file [
+    creat_truncates, through_symlink,
+], others [
+    aliases, fortified, relative_paths, errors, path_descriptor, read_only_descriptor,
+    write_only_descriptor, truncating_open, create_again_keeps_content, through_proc, unnamed_then_linked,
+    temporary_names, reused_numbers, lowest_number, by_handle,
 ]);

@@ -99,7 +99,7 @@ fn by_pidfd(cx: &Context) {
     cx.write(fd, b'p', 50);
     // SAFETY: our own pid.
     let own = unsafe { libc::getpid() };
-    let child = process::fork(|| {
+    cx.in_child(|| {
         cx.close(fd);
         let pidfd = call!(cx, Descriptor, syscall(libc::SYS_pidfd_open, own, 0)) as c_int;
         let got = call!(cx, Descriptor, syscall(libc::SYS_pidfd_getfd, pidfd, fd, 0)) as c_int;
@@ -107,7 +107,6 @@ fn by_pidfd(cx: &Context) {
         cx.write_sync_show(got);
         0
     });
-    cx.note(process::ending(child));
     cx.write(fd, b'P', 50);
     cx.write_sync_show(fd);
 }

@@ -1,8 +1,7 @@
 //! Who may do what, and what a file's owner, group and mode are afterwards: sticky and setgid directories,
 //! set-user-id bits, ACLs, umask. Run by root each act is a user's; by anybody else the refusals agree.
 
-use crate::context::{Context, open_quietly};
-use crate::process;
+use crate::context::{Context, c_string, open_quietly};
 use crate::trace;
 use libc::{AT_FDCWD, O_CREAT, O_EXCL, O_RDWR, O_WRONLY, gid_t, uid_t};
 use std::ffi::{CStr, CString, c_int};
@@ -13,14 +12,13 @@ const GROUP: gid_t = 23456;
 
 /// `body` as user `uid`, in a child of its own.
 fn acting_as(cx: &Context, uid: uid_t, groups: &[gid_t], body: impl FnOnce()) {
-    let child = process::fork(|| {
+    cx.in_child(|| {
         call!(cx, setgroups(groups.len(), groups.as_ptr()));
         call!(cx, setgid(uid));
         call!(cx, setuid(uid));
         body();
         0
     });
-    cx.note(process::ending(child));
 }
 
 /// A directory of this case's own.
@@ -32,7 +30,7 @@ fn directory(cx: &Context, tag: &str, mode: libc::mode_t) -> CString {
 }
 
 fn inside(dir: &CStr, name: &str) -> CString {
-    CString::new([dir.to_bytes(), b"/", name.as_bytes()].concat()).expect("no NUL")
+    c_string([dir.to_bytes(), b"/", name.as_bytes()].concat())
 }
 
 /// A file with something in it.
@@ -336,7 +334,7 @@ fn links(cx: &Context) {
     call!(cx, readlink(inside(&dir, "soft").as_ptr(), room.as_mut_ptr().cast(), 100));
     call!(cx, readlink(inside(&dir, "soft").as_ptr(), room.as_mut_ptr().cast(), 2));
     call!(cx, readlink(inside(&dir, "file").as_ptr(), room.as_mut_ptr().cast(), 100));
-    let long = CString::new(vec![b'n'; 256]).expect("no NUL");
+    let long = c_string(vec![b'n'; 256]);
     call!(cx, mkdir(inside(&dir, &long.to_string_lossy()).as_ptr(), 0o755));
     call!(cx, symlink(c"loop".as_ptr(), inside(&dir, "loop").as_ptr()));
     call!(cx, Descriptor, open(inside(&dir, "loop").as_ptr(), libc::O_RDONLY));

@@ -28,8 +28,7 @@ fn finish(cx: &Context, block: &mut aiocb) {
     call!(cx, aio_return(block));
 }
 
-fn writes(cx: &Context) {
-    let fd = cx.file("a");
+fn writes(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 1000, 0);
     let mut page = [b'a'; 3000];
     for offset in [500, 10_000] {
@@ -43,8 +42,7 @@ fn writes(cx: &Context) {
     cx.show(fd);
 }
 
-fn fsyncs(cx: &Context) {
-    let fd = cx.file("a");
+fn fsyncs(cx: &Context, fd: c_int) {
     for kind in [libc::O_SYNC, libc::O_DSYNC] {
         cx.pwrite(fd, b'B', 1000, 0);
         let mut block = block(fd, &mut [], 0);
@@ -53,11 +51,9 @@ fn fsyncs(cx: &Context) {
     }
     let mut wrong = block(fd, &mut [], 0);
     call!(cx, aio_fsync(77, &raw mut wrong));
-    cx.write_sync_show(fd);
 }
 
-fn lists(cx: &Context) {
-    let fd = cx.file("a");
+fn lists(cx: &Context, fd: c_int) {
     let (mut one, mut two) = ([b'1'; 2000], [b'2'; 2000]);
     let (mut first, mut second) = (block(fd, &mut one, 100), block(fd, &mut two, 9000));
     first.aio_lio_opcode = libc::LIO_WRITE;
@@ -67,11 +63,9 @@ fn lists(cx: &Context) {
     finish(cx, &mut first);
     finish(cx, &mut second);
     cx.fsync(fd);
-    cx.write_sync_show(fd);
 }
 
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, fd: c_int) {
     let mut page = [b'e'; 10];
     let read_only = cx.open(&cx.path("a"), libc::O_RDONLY);
     for bad in [-1, read_only] {
@@ -83,7 +77,6 @@ fn errors(cx: &Context) {
     let mut negative = block(fd, &mut page, -5);
     call!(cx, aio_write(&raw mut negative));
     finish(cx, &mut negative);
-    cx.write_sync_show(fd);
 }
 
-family!("posix_aio" => [writes, fsyncs, lists, errors]);
+family!("posix_aio" => on_a_file [writes, fsyncs, lists, errors]);

@@ -6,84 +6,66 @@ use crate::process::{self, Arguments};
 use libc::{O_APPEND, O_RDWR};
 use std::ffi::{c_char, c_int, c_void};
 
-fn exec_child(words: &[&str]) -> c_int {
-    let arguments = Arguments::child(words);
-    // SAFETY: a null-terminated vector of C strings.
-    process::fork(|| unsafe { libc::execv(arguments.program(), arguments.vector()) })
-}
-
-fn forked_child_writes(cx: &Context) {
-    let fd = cx.file("a");
+fn forked_child_writes(cx: &Context, fd: c_int) {
     cx.write(fd, b'p', 10);
-    let child = process::fork(|| {
+    cx.in_child(|| {
         cx.write(fd, b'c', 10);
         cx.fsync(fd);
         0
     });
-    cx.note(process::ending(child));
     cx.write(fd, b'P', 10);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
 fn parent_writes_child_syncs(cx: &Context) {
     let fd = cx.file("a");
     for fill in [b'1', b'2', b'3'] {
         cx.pwrite(fd, fill, 3000, 1000);
-        let child = process::fork(|| {
-            cx.fsync(fd);
-            cx.show(fd);
+        cx.in_child(|| {
+            cx.sync_show(fd);
             0
         });
-        cx.note(process::ending(child));
     }
 }
 
 fn grandchildren(cx: &Context) {
     let fd = cx.file_with("a", O_APPEND);
-    let child = process::fork(|| {
+    cx.in_child(|| {
         cx.write(fd, b'1', 10);
-        let grandchild = process::fork(|| {
+        cx.in_child(|| {
             cx.write(fd, b'2', 10);
-            let last = process::fork(|| cx.write(fd, b'3', 10) as c_int);
-            cx.note(process::ending(last));
+            cx.in_child(|| cx.write(fd, b'3', 10) as c_int);
             cx.fsync(fd) as c_int
         });
-        cx.note(process::ending(grandchild));
         cx.write(fd, b'4', 10);
         0
     });
-    cx.note(process::ending(child));
     cx.write_sync_show(fd);
 }
 
 fn child_closes_its_copy(cx: &Context) {
     let fd = cx.file("a");
-    let child = process::fork(|| {
+    cx.in_child(|| {
         cx.close(fd);
         cx.write(fd, b'x', 10);
         let again = open_quietly(&cx.path("a"), O_RDWR);
         cx.write_sync_show(again);
         0
     });
-    cx.note(process::ending(child));
     cx.write_sync_show(fd);
 }
 
-fn forked_from_a_thread(cx: &Context) {
-    let fd = cx.file("a");
+fn forked_from_a_thread(cx: &Context, fd: c_int) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             cx.write(fd, b't', 10);
-            let child = process::fork(|| {
+            cx.in_child(|| {
                 cx.write(fd, b'c', 10);
                 cx.fsync(fd) as c_int
             });
-            cx.note(process::ending(child));
             cx.write(fd, b'T', 10);
         });
     });
-    cx.write_sync_show(fd);
 }
 
 /// Two threads never stop writing while a third forks writers.
@@ -128,44 +110,36 @@ fn forks_while_threads_write(cx: &Context) {
     cx.write_sync_show(fd);
 }
 
-fn executed_child_inherits(cx: &Context) {
-    let fd = cx.file("a");
+fn executed_child_inherits(cx: &Context, fd: c_int) {
     cx.seek(fd, 4000, libc::SEEK_SET);
     let number = fd.to_string();
-    cx.note(process::ending(exec_child(&["write", &number, "e", "100"])));
-    cx.note(process::ending(exec_child(&["append", &number, "s"])));
+    cx.executed(&["write", &number, "e", "100"]);
+    cx.executed(&["append", &number, "s"]);
     cx.write(fd, b'p', 10);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
 fn executed_child_appends(cx: &Context) {
     let fd = cx.file_with("a", O_APPEND);
     for _ in 0..3 {
         cx.write(fd, b'p', 10);
-        cx.note(process::ending(exec_child(&["append", &fd.to_string(), "e"])));
+        cx.executed(&["append", &fd.to_string(), "e"]);
     }
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-fn close_on_exec(cx: &Context) {
-    let fd = cx.file("a");
+fn close_on_exec(cx: &Context, fd: c_int) {
     call!(cx, fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC));
-    cx.note(process::ending(exec_child(&["write", &fd.to_string(), "e", "100"])));
-    cx.write_sync_show(fd);
+    cx.executed(&["write", &fd.to_string(), "e", "100"]);
 }
 
 /// exec that fails leaves everything as it was.
-fn failed_exec(cx: &Context) {
-    let fd = cx.file("a");
+fn failed_exec(cx: &Context, _: c_int) {
     let vector = [c"nothing".as_ptr(), std::ptr::null()];
     call!(cx, execv(c"/does/not/exist".as_ptr(), vector.as_ptr()));
-    cx.write_sync_show(fd);
 }
 
-fn spawned_child(cx: &Context) {
-    let fd = cx.file("a");
+fn spawned_child(cx: &Context, fd: c_int) {
     let path = cx.path("a");
     let arguments = Arguments::child(&["append", "801", "s"]);
     // SAFETY: file actions and attributes are initialised before use; strings outlive the calls.
@@ -191,7 +165,6 @@ fn spawned_child(cx: &Context) {
     };
     cx.note(process::ending(child));
     cx.write(fd, b'p', 10);
-    cx.write_sync_show(fd);
 }
 
 fn environ() -> *const *mut c_char {
@@ -202,16 +175,14 @@ fn environ() -> *const *mut c_char {
     unsafe { environ }
 }
 
-fn shell_redirection(cx: &Context) {
-    let fd = cx.file("a");
-    let path = cx.path("a").into_string().unwrap_or_default();
+fn shell_redirection(cx: &Context, fd: c_int) {
+    let path = cx.path_text("a");
     let command =
         std::ffi::CString::new(format!("printf shell >> '{path}'; cat '{path}' | wc -c > /dev/null"))
             .expect("no NUL");
     call!(cx, system(command.as_ptr()));
     cx.show(fd);
     cx.fsync(fd);
-    cx.write_sync_show(fd);
 }
 
 /// What a vfork child does to its descriptors must not disturb the parent it shares memory with.
@@ -304,21 +275,20 @@ fn killed_while_the_parent_writes(cx: &Context) {
 
 fn exits_without_closing(cx: &Context) {
     cx.file("a");
-    let child = process::fork(|| {
+    cx.in_child(|| {
         let fd = open_quietly(&cx.path("a"), O_RDWR);
         cx.pwrite(fd, b'q', 5000, 100);
         0
     });
-    cx.note(process::ending(child));
     let fd = cx.open(&cx.path("a"), libc::O_RDONLY);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-family!("process" => [
-    forked_child_writes, parent_writes_child_syncs, grandchildren, child_closes_its_copy,
-    forked_from_a_thread, forks_while_threads_write, executed_child_inherits, executed_child_appends,
-    close_on_exec, failed_exec, spawned_child, shell_redirection, vfork_child_closes,
-    vfork_child_moves_descriptors_and_executes, killed_writers, killed_while_the_parent_writes,
-    exits_without_closing,
+family!("process" => on_a_file [
+    forked_child_writes, forked_from_a_thread, executed_child_inherits, close_on_exec, failed_exec,
+    spawned_child, shell_redirection,
+], others [
+    parent_writes_child_syncs, grandchildren, child_closes_its_copy, forks_while_threads_write,
+    executed_child_appends, vfork_child_closes, vfork_child_moves_descriptors_and_executes, killed_writers,
+    killed_while_the_parent_writes, exits_without_closing,
 ]);

@@ -1,13 +1,13 @@
 //! Set-user-id and set-group-id bits: which calls take them away, by whom. Every call on a file of its own, by root, by
 //! an owner without privileges, by another user who may write it. Run by anybody but root the refusals agree.
 
-use crate::context::{Context, Variant};
-use crate::process;
+use crate::context::{Context, Variant, c_string};
 use libc::{O_CREAT, O_DIRECT, O_DSYNC, O_RDWR, O_TRUNC, c_int, c_uint, mode_t, uid_t};
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
 
 const NOBODY: uid_t = 65534;
+const GROUPS: [libc::gid_t; 1] = [4242];
 const LENGTH: i64 = 16384;
 /// `call`'s room for O_DIRECT.
 #[repr(align(4096))]
@@ -135,7 +135,7 @@ fn directory(cx: &Context) -> CString {
 
 fn inside(cx: &Context, dir: &CStr, name: &str) -> CString {
     let end = if cx.variant() == Variant::Bypass { "plain" } else { "wal" };
-    CString::new([dir.to_bytes(), b"/", name.as_bytes(), b"-", end.as_bytes()].concat()).expect("no NUL")
+    c_string([dir.to_bytes(), b"/", name.as_bytes(), b"-", end.as_bytes()].concat())
 }
 
 /// A file of 16 KiB, in the state that the variant asks for.
@@ -157,13 +157,15 @@ fn make(cx: &Context, path: &CStr, mode: mode_t) {
 }
 
 /// Who acts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Actor {
     Root,
     /// The same user without capabilities: what any owner is.
     Owner,
     /// Somebody else.
     Other,
+    /// Somebody else who is of the file's group, by a supplementary one.
+    Member,
 }
 
 impl Actor {
@@ -176,9 +178,11 @@ impl Actor {
             match self {
                 Actor::Root => true,
                 Actor::Owner => libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) == 0,
-                Actor::Other => {
-                    (libc::setgroups(0, std::ptr::null()), libc::setgid(NOBODY), libc::setuid(NOBODY))
-                        == (0, 0, 0)
+                Actor::Other | Actor::Member => {
+                    let groups = if self == Actor::Member { &GROUPS[..] } else { &[] };
+                    libc::setgroups(groups.len(), groups.as_ptr()) == 0
+                        && libc::setgid(NOBODY) == 0
+                        && libc::setuid(NOBODY) == 0
                 }
             }
         };
@@ -188,12 +192,11 @@ impl Actor {
 
 /// `body` by `actor`, in a child of its own.
 fn acting_as(cx: &Context, actor: Actor, body: impl FnOnce()) {
-    let child = process::fork(|| {
+    cx.in_child(|| {
         actor.take_over(cx);
         body();
         0
     });
-    cx.note(process::ending(child));
 }
 
 fn every_call(cx: &Context, calls: &[Call], actor: Actor, modes: &[mode_t]) {
@@ -205,7 +208,16 @@ fn every_call(cx: &Context, calls: &[Call], actor: Actor, modes: &[mode_t]) {
             }
         }
     };
-    each(&|_, path, mode| make(cx, path, mode));
+    each(&|_, path, mode| {
+        make(cx, path, mode);
+        if actor == Actor::Member {
+            // SAFETY: the path is NUL-terminated.
+            unsafe {
+                libc::chown(path.as_ptr(), uid_t::MAX, GROUPS[0]);
+                libc::chmod(path.as_ptr(), mode);
+            }
+        }
+    });
     acting_as(cx, actor, || {
         each(&|(name, flags, call), path, mode| {
             // SAFETY: the path is NUL-terminated.
@@ -237,38 +249,7 @@ fn by_moving_a_range(cx: &Context) {
 
 /// Whoever is of a file's group may leave its set-group-id bit where that has no execute bit, by a supplementary group too.
 fn by_supplementary_groups(cx: &Context) {
-    static GROUP: libc::gid_t = 4242;
-    let dir = directory(cx);
-    let each = |act: &dyn Fn(&Call, &CStr)| {
-        for (i, call) in CALLS.iter().enumerate() {
-            act(call, &inside(cx, &dir, &format!("group.{i}")));
-        }
-    };
-    each(&|_, path| {
-        make(cx, path, 0o600);
-        // SAFETY: the path is NUL-terminated.
-        unsafe {
-            libc::chown(path.as_ptr(), uid_t::MAX, GROUP);
-            libc::chmod(path.as_ptr(), 0o6766);
-        }
-    });
-    let child = process::fork(|| {
-        // SAFETY: plain calls.
-        let done = unsafe { libc::setgroups(1, &raw const GROUP) == 0 && libc::setgid(NOBODY) == 0 };
-        // SAFETY: as above.
-        let done = done && unsafe { libc::setuid(NOBODY) } == 0;
-        cx.note(if done { "takes over" } else { "may not take over" });
-        each(&|(name, flags, call), path| {
-            // SAFETY: the path is NUL-terminated.
-            let fd = unsafe { libc::open(path.as_ptr(), O_RDWR | flags) };
-            let done = call(fd, path);
-            cx.note(format_args!("{name} ({done}): {:o}", mode_of(path) & 0o7777));
-            // SAFETY: ours.
-            unsafe { libc::close(fd) };
-        });
-        0
-    });
-    cx.note(process::ending(child));
+    every_call(cx, CALLS, Actor::Member, &[0o6766]);
 }
 
 /// A file that was overwritten for a while: its writes may have found a quicker way than the first ones had.

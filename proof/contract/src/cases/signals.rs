@@ -87,25 +87,21 @@ fn rewrite_all(cx: &Context, fd: c_int) {
     }
 }
 
-fn handler_writes_too(cx: &Context) {
-    let fd = cx.file("a");
+fn handler_writes_too(cx: &Context, fd: c_int) {
     FILE.store(fd, Relaxed);
     handle(libc::SIGALRM, write_in_handler, libc::SA_RESTART);
     tick_every(150);
     write_until_handled(cx, fd, 1000);
     rewrite_all(cx, fd);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-fn handler_truncates(cx: &Context) {
-    let fd = cx.file("a");
+fn handler_truncates(cx: &Context, fd: c_int) {
     FILE.store(fd, Relaxed);
     handle(libc::SIGALRM, truncate_in_handler, libc::SA_RESTART);
     tick_every(300);
     write_until_handled(cx, fd, 200);
     rewrite_all(cx, fd);
-    cx.write_sync_show(fd);
 }
 
 /// The handler writes to another managed file than the main line.
@@ -121,8 +117,7 @@ fn handler_writes_elsewhere(cx: &Context) {
 }
 
 /// The handler's file was never used before: its first write happens inside a signal handler.
-fn first_use_in_a_handler(cx: &Context) {
-    let fd = cx.file("a");
+fn first_use_in_a_handler(cx: &Context, fd: c_int) {
     let fresh = cx.open(&cx.path("fresh"), libc::O_RDWR | libc::O_CREAT);
     FILE.store(fresh, Relaxed);
     handle(libc::SIGUSR1, write_in_handler, 0);
@@ -130,12 +125,10 @@ fn first_use_in_a_handler(cx: &Context) {
     call!(cx, raise(libc::SIGUSR1));
     cx.note(format_args!("handled {} handler failures {}", HANDLED.load(Relaxed), FAILED.load(Relaxed)));
     cx.write_sync_show(fresh);
-    cx.write_sync_show(fd);
 }
 
 /// A handler on an alternate stack, as runtimes install.
-fn handler_on_a_small_alternate_stack(cx: &Context) {
-    let fd = cx.file("a");
+fn handler_on_a_small_alternate_stack(cx: &Context, fd: c_int) {
     FILE.store(fd, Relaxed);
     let stack = Box::leak(vec![0_u8; 16 * 1024].into_boxed_slice());
     // SAFETY: the stack is leaked: it lives as long as the process.
@@ -147,7 +140,6 @@ fn handler_on_a_small_alternate_stack(cx: &Context) {
     tick_every(200);
     write_until_handled(cx, fd, 300);
     rewrite_all(cx, fd);
-    cx.write_sync_show(fd);
 }
 
 /// What a program inherits: no signal blocked or ignored that its starter had not.
@@ -167,8 +159,8 @@ fn inherited_signal_state(cx: &Context) {
     }
 }
 
-family!("signals" => [
-    inherited_signal_state,
-    handler_writes_too, handler_truncates, handler_writes_elsewhere, first_use_in_a_handler,
-    handler_on_a_small_alternate_stack,
+family!("signals" => on_a_file [
+    handler_writes_too, handler_truncates, first_use_in_a_handler, handler_on_a_small_alternate_stack,
+], others [
+    inherited_signal_state, handler_writes_elsewhere,
 ]);

@@ -1,5 +1,6 @@
 //! A full file system. Runs only when named, in a directory on a small one.
 
+use crate::cases::Body;
 use crate::context::{Context, contents};
 use std::ffi::c_int;
 
@@ -63,7 +64,7 @@ fn overwriting_when_full(cx: &Context) {
 
 /// The cases of this family: on request only.
 pub fn cases() -> Vec<super::Case> {
-    let case = |name, body| super::Case { family: "space", name, on_request: true, body };
+    let case = |name, body| super::Case { family: "space", name, on_request: true, body: Body::Other(body) };
     vec![
         case("space/small_writes", small_writes),
         case("space/large_writes", large_writes),

@@ -39,8 +39,7 @@ fn every_mode(cx: &Context) {
     }
 }
 
-fn aliases(cx: &Context) {
-    let fd = cx.file("a");
+fn aliases(cx: &Context, _: c_int) {
     let path = cx.path("a");
     let stream = call_named!(
         cx,
@@ -59,7 +58,6 @@ fn aliases(cx: &Context) {
     ) as *mut FILE;
     put(cx, stream, b't', 100);
     call!(cx, fclose(stream));
-    cx.write_sync_show(fd);
 }
 
 fn mixed_with_writes(cx: &Context) {
@@ -72,8 +70,7 @@ fn mixed_with_writes(cx: &Context) {
     put(cx, stream, b't', 100);
     call!(cx, fflush(stream));
     cx.pwrite(fd, b'p', 10, 1050);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     call!(cx, fputs(c"text".as_ptr(), stream));
     call!(cx, fputc(c_int::from(b'!'), stream));
     call!(cx, fprintf(stream, c"%d and %s".as_ptr(), 42, c"more".as_ptr()));
@@ -128,52 +125,43 @@ fn written_renamed_appended(cx: &Context) {
     cx.show(fd);
 }
 
-fn formatted_to_descriptors(cx: &Context) {
-    let fd = cx.file("a");
+fn formatted_to_descriptors(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 100, 0);
     cx.dprintf(fd, c"formatted");
     cx.fsync(fd);
     cx.checked_dprintf(fd, c"checked");
-    cx.fsync(fd);
-    cx.show(fd);
-    cx.write_sync_show(fd);
+    cx.sync_show(fd);
 }
 
-fn child_inherits_a_full_buffer(cx: &Context) {
-    let fd = cx.file("a");
+fn child_inherits_a_full_buffer(cx: &Context, fd: c_int) {
     let stream = open_stream(cx, "a", c"r+");
     put(cx, stream, b's', 100);
-    let child = crate::process::fork(|| {
+    cx.in_child(|| {
         call!(cx, fflush(stream));
         cx.fsync(fd) as c_int
     });
-    cx.note(crate::process::ending(child));
     call!(cx, fclose(stream));
-    cx.write_sync_show(fd);
 }
 
-fn temporary_stream(cx: &Context) {
-    let fd = cx.file("a");
+fn temporary_stream(cx: &Context, _: c_int) {
     let stream = call!(cx, Address, tmpfile()) as *mut FILE;
     put(cx, stream, b's', 100);
     call!(cx, fflush(stream));
     cx.show(number(stream));
     call!(cx, fsync(number(stream)));
     call!(cx, fclose(stream));
-    cx.write_sync_show(fd);
 }
 
-fn closed_underneath(cx: &Context) {
-    let fd = cx.file("a");
+fn closed_underneath(cx: &Context, _: c_int) {
     let stream = open_stream(cx, "a", c"r+");
     put(cx, stream, b's', 100);
     cx.close(number(stream));
     call!(cx, fflush(stream));
     call!(cx, fclose(stream));
-    cx.write_sync_show(fd);
 }
 
-family!("stdio" => [
-    every_mode, aliases, mixed_with_writes, unbuffered, reopened, written_renamed_appended,
-    formatted_to_descriptors, child_inherits_a_full_buffer, temporary_stream, closed_underneath,
+family!("stdio" => on_a_file [
+    aliases, formatted_to_descriptors, child_inherits_a_full_buffer, temporary_stream, closed_underneath,
+], others [
+    every_mode, mixed_with_writes, unbuffered, reopened, written_renamed_appended,
 ]);

@@ -1,21 +1,16 @@
 //! fsync and its relatives: on every kind of descriptor, in processes that did not write.
 
 use crate::context::{Context, open_quietly};
-use crate::process::{self, Arguments};
 use libc::{
     O_RDONLY, O_RDWR, SYNC_FILE_RANGE_WAIT_AFTER, SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE,
 };
+use std::ffi::c_int;
 
 fn sync_in_other_program(cx: &Context) {
-    let path = cx.path("a").into_string().unwrap_or_default();
-    let arguments = Arguments::child(&["sync", &path]);
-    // SAFETY: a null-terminated vector of C strings.
-    let child = process::fork(|| unsafe { libc::execv(arguments.program(), arguments.vector()) });
-    cx.note(process::ending(child));
+    cx.executed(&["sync", &cx.path_text("a")]);
 }
 
-fn every_call(cx: &Context) {
-    let fd = cx.file("a");
+fn every_call(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 100, 0);
     cx.fsync(fd);
     cx.pwrite(fd, b'C', 100, 0);
@@ -26,12 +21,10 @@ fn every_call(cx: &Context) {
     // SAFETY: writes everything back; returns nothing.
     unsafe { libc::sync() };
     cx.fsync(fd);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-fn file_ranges(cx: &Context) {
-    let fd = cx.file("a");
+fn file_ranges(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 100, 0);
     let all = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     for flags in [0, SYNC_FILE_RANGE_WRITE, all, 0x100] {
@@ -40,7 +33,6 @@ fn file_ranges(cx: &Context) {
     }
     call!(cx, sync_file_range(fd, -1, 0, 0));
     call!(cx, sync_file_range(fd, 0, -1, 0));
-    cx.write_sync_show(fd);
 }
 
 fn through_a_read_only_descriptor(cx: &Context) {
@@ -66,15 +58,13 @@ fn in_a_process_that_did_not_write(cx: &Context) {
     cx.show_path(&cx.path("a"));
 }
 
-fn directories(cx: &Context) {
-    let fd = cx.file("a");
+fn directories(cx: &Context, _: c_int) {
     let directory = cx.open(&cx.directory(), O_RDONLY | libc::O_DIRECTORY);
     cx.fsync(directory);
     cx.fdatasync(directory);
     call!(cx, syncfs(directory));
     cx.close(directory);
     cx.fsync(directory);
-    cx.write_sync_show(fd);
 }
 
 fn never_written(cx: &Context) {
@@ -87,8 +77,7 @@ fn never_written(cx: &Context) {
     cx.show(fresh);
 }
 
-fn writers_and_syncers_apart(cx: &Context) {
-    let fd = cx.file("a");
+fn writers_and_syncers_apart(cx: &Context, fd: c_int) {
     let path = cx.path("a");
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -106,11 +95,11 @@ fn writers_and_syncers_apart(cx: &Context) {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-family!("sync" => [
-    every_call, file_ranges, through_a_read_only_descriptor, in_a_process_that_did_not_write, directories,
-    never_written, writers_and_syncers_apart,
+family!("sync" => on_a_file [
+    every_call, file_ranges, directories, writers_and_syncers_apart,
+], others [
+    through_a_read_only_descriptor, in_a_process_that_did_not_write, never_written,
 ]);

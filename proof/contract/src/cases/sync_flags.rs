@@ -31,13 +31,11 @@ fn flags_are_kept(cx: &Context) {
     }
 }
 
-fn setting_flags(cx: &Context) {
-    let fd = cx.file("a");
+fn setting_flags(cx: &Context, fd: c_int) {
     for flags in [O_DSYNC, O_SYNC, O_APPEND | O_NONBLOCK, O_DIRECT, 0] {
         call!(cx, fcntl(fd, F_SETFL, flags));
         show_flags(cx, fd);
     }
-    cx.write_sync_show(fd);
 }
 
 fn synchronous_writes(cx: &Context, flags: c_int) {
@@ -121,6 +119,8 @@ fn odsync_is_seen_at_once(cx: &Context) {
     cx.write_sync_show(fd);
 }
 
-family!("sync_flags" => [
-    flags_are_kept, setting_flags, odsync, osync, odsync_append, odsync_on_a_new_file, odsync_is_seen_at_once,
+family!("sync_flags" => on_a_file [
+    setting_flags,
+], others [
+    flags_are_kept, odsync, osync, odsync_append, odsync_on_a_new_file, odsync_is_seen_at_once,
 ]);

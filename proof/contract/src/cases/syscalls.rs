@@ -4,8 +4,7 @@ use crate::context::Context;
 use libc::{AT_FDCWD, O_RDWR};
 use std::ffi::c_int;
 
-fn writes_by_number(cx: &Context) {
-    let fd = cx.file("a");
+fn writes_by_number(cx: &Context, fd: c_int) {
     let text = c"by number".as_ptr();
     cx.pwrite(fd, b'B', 1000, 0);
     cx.fsync(fd);
@@ -20,17 +19,14 @@ fn writes_by_number(cx: &Context) {
     call!(cx, syscall(libc::SYS_fsync, fd));
     call!(cx, syscall(libc::SYS_fdatasync, fd));
     cx.show(fd);
-    cx.write_sync_show(fd);
 }
 
-fn truncation_by_number(cx: &Context) {
-    let fd = cx.file("a");
+fn truncation_by_number(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 5000, 0);
     call!(cx, syscall(libc::SYS_ftruncate, fd, 100_i64));
     cx.write_sync_show(fd);
     call!(cx, syscall(libc::SYS_truncate, cx.path("a").as_ptr(), 3000_i64));
     call!(cx, syscall(libc::SYS_fallocate, fd, 0, 0_i64, 5000_i64));
-    cx.write_sync_show(fd);
 }
 
 fn descriptors_by_number(cx: &Context) {
@@ -64,14 +60,16 @@ fn names_by_number(cx: &Context) {
     cx.write_sync_show(fresh);
 }
 
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, fd: c_int) {
     call!(cx, syscall(libc::SYS_write, -1, c"x".as_ptr(), 1_usize));
     call!(cx, syscall(libc::SYS_pwrite64, fd, c"x".as_ptr(), 1_usize, -1_i64));
     call!(cx, syscall(libc::SYS_fsync, 99_999));
     call!(cx, syscall(99_999, fd));
     call!(cx, syscall(-1, fd));
-    cx.write_sync_show(fd);
 }
 
-family!("syscalls" => [writes_by_number, truncation_by_number, descriptors_by_number, names_by_number, errors]);
+family!("syscalls" => on_a_file [
+    writes_by_number, truncation_by_number, errors,
+], others [
+    descriptors_by_number, names_by_number,
+]);

@@ -33,8 +33,7 @@ fn cancelled_at_any_instruction(cx: &Context) {
 }
 
 /// One thread after another, each with one write: their lanes must be found again.
-fn many_short_threads(cx: &Context) {
-    let fd = cx.file("a");
+fn many_short_threads(cx: &Context, fd: c_int) {
     for index in 0..400_i64 {
         let failed = std::thread::spawn(move || {
             // SAFETY: plain calls on a descriptor that stays open and a static text.
@@ -48,12 +47,10 @@ fn many_short_threads(cx: &Context) {
             cx.note(format_args!("thread {index} failed"));
         }
     }
-    cx.write_sync_show(fd);
 }
 
 /// Many at once, each with a stretch of its own, through one descriptor.
-fn many_at_once(cx: &Context) {
-    let fd = cx.file("a");
+fn many_at_once(cx: &Context, fd: c_int) {
     std::thread::scope(|scope| {
         for index in 0..100_i64 {
             scope.spawn(move || {
@@ -101,8 +98,7 @@ fn each_with_its_own_descriptor(cx: &Context) {
 }
 
 /// One thread truncates and grows the tail while others write below it.
-fn truncation_beside_writers(cx: &Context) {
-    let fd = cx.file("a");
+fn truncation_beside_writers(_: &Context, fd: c_int) {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for round in 0..100 {
@@ -123,10 +119,10 @@ fn truncation_beside_writers(cx: &Context) {
             });
         }
     });
-    cx.write_sync_show(fd);
 }
 
-family!("threads" => [
-    leaving_by_pthread_exit, cancelled, cancelled_at_any_instruction, many_short_threads, many_at_once, each_with_its_own_descriptor,
-    truncation_beside_writers,
+family!("threads" => on_a_file [
+    many_short_threads, many_at_once, truncation_beside_writers,
+], others [
+    leaving_by_pthread_exit, cancelled, cancelled_at_any_instruction, each_with_its_own_descriptor,
 ]);

@@ -2,6 +2,7 @@
 
 use crate::call::{self, Kind};
 use crate::context::Context;
+use crate::process;
 use crate::trace::printable;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -86,11 +87,26 @@ impl Context {
         unsafe { libc::close(fd) };
     }
 
+    /// `fsync`, and what is in the file then.
+    pub fn sync_show(&self, fd: c_int) {
+        self.fsync(fd);
+        self.show(fd);
+    }
+
     /// The epilogue of many cases: a write and an fsync must still work, and be seen.
     pub fn write_sync_show(&self, fd: c_int) {
         self.pwrite(fd, b'z', 100, 50);
-        self.fsync(fd);
-        self.show(fd);
+        self.sync_show(fd);
+    }
+
+    /// Runs `body` in a child, and traces how that ends.
+    pub fn in_child(&self, body: impl FnOnce() -> c_int) {
+        self.note(process::ending(process::fork(body)));
+    }
+
+    /// Executes `contract child WORDS`, and traces how that ends.
+    pub fn executed(&self, words: &[&str]) {
+        self.note(process::ending(process::execute(words)));
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use libc::{O_APPEND, O_CREAT, O_RDWR};
 use std::ffi::c_int;
+use std::ptr::null_mut;
 
 /// ioctl(FICLONE): `_IOW(0x94, 9, int)`.
 const CLONE: libc::c_ulong = 0x4004_9409;
@@ -27,7 +28,7 @@ fn sendfile(cx: &Context) {
     call!(cx, sendfile(fd, source, &raw mut offset, 5000));
     cx.note(format_args!("offset {offset}"));
     cx.fsync(fd);
-    call!(cx, sendfile64(fd, source, std::ptr::null_mut(), 100_000));
+    call!(cx, sendfile64(fd, source, null_mut(), 100_000));
     cx.fdatasync(fd);
     cx.show(fd);
     cx.show(source);
@@ -37,13 +38,11 @@ fn sendfile(cx: &Context) {
     cx.write_sync_show(fd);
 }
 
-fn sendfile_from_managed(cx: &Context) {
-    let fd = cx.file("a");
+fn sendfile_from_managed(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 100, 0);
     let target = cx.open(&cx.plain_path("target"), O_RDWR | O_CREAT);
-    call!(cx, sendfile(target, fd, std::ptr::null_mut(), 5000));
+    call!(cx, sendfile(target, fd, null_mut(), 5000));
     cx.show(target);
-    cx.write_sync_show(fd);
 }
 
 fn copy_range(cx: &Context) {
@@ -53,61 +52,52 @@ fn copy_range(cx: &Context) {
     call!(cx, copy_file_range(source, &raw mut from, fd, &raw mut to, 6000, 0));
     cx.note(format_args!("from {from} to {to}"));
     cx.fsync(fd);
-    call!(cx, copy_file_range(source, std::ptr::null_mut(), fd, std::ptr::null_mut(), 500, 0));
-    cx.fsync(fd);
-    cx.show(fd);
+    call!(cx, copy_file_range(source, null_mut(), fd, null_mut(), 500, 0));
+    cx.sync_show(fd);
     (from, to) = (0, 100);
     call!(cx, copy_file_range(fd, &raw mut from, fd, &raw mut to, 1000, 0));
-    call!(cx, copy_file_range(fd, std::ptr::null_mut(), fd, std::ptr::null_mut(), 10, 1));
+    call!(cx, copy_file_range(fd, null_mut(), fd, null_mut(), 10, 1));
     (from, to) = (0, 30_000);
     call!(cx, copy_file_range(fd, &raw mut from, fd, &raw mut to, 1000, 0));
     cx.write_sync_show(fd);
     let append = cx.open(&cx.path("a"), O_RDWR | O_APPEND);
-    call!(cx, copy_file_range(source, std::ptr::null_mut(), append, std::ptr::null_mut(), 10, 0));
+    call!(cx, copy_file_range(source, null_mut(), append, null_mut(), 10, 0));
     cx.write_sync_show(fd);
 }
 
-fn splice(cx: &Context) {
-    let fd = cx.file("a");
+fn splice(cx: &Context, fd: c_int) {
     let [reader, writer] = pipe(cx);
     cx.write(writer, b'p', 3000);
     let mut offset = 1000_i64;
-    call!(cx, splice(reader, std::ptr::null_mut(), fd, &raw mut offset, 2000, 0));
+    call!(cx, splice(reader, null_mut(), fd, &raw mut offset, 2000, 0));
     cx.note(format_args!("offset {offset}"));
     cx.fsync(fd);
-    call!(cx, splice(reader, std::ptr::null_mut(), fd, std::ptr::null_mut(), 2000, 0));
-    cx.fsync(fd);
-    cx.show(fd);
+    call!(cx, splice(reader, null_mut(), fd, null_mut(), 2000, 0));
+    cx.sync_show(fd);
     cx.write_sync_show(fd);
     let append = cx.open(&cx.path("a"), O_RDWR | O_APPEND);
     cx.write(writer, b'q', 10);
-    call!(cx, splice(reader, std::ptr::null_mut(), append, std::ptr::null_mut(), 10, 0));
-    cx.write_sync_show(fd);
+    call!(cx, splice(reader, null_mut(), append, null_mut(), 10, 0));
 }
 
 /// User pages put into a pipe, the pipe spliced into the file.
-fn vmsplice(cx: &Context) {
-    let fd = cx.file("a");
+fn vmsplice(cx: &Context, fd: c_int) {
     let [reader, writer] = pipe(cx);
     let page = [b'v'; 5000];
     let part = libc::iovec { iov_base: page.as_ptr().cast_mut().cast(), iov_len: page.len() };
     call!(cx, vmsplice(writer, &raw const part, 1, 0));
     cx.pwrite(fd, b'B', 100, 0);
-    call!(cx, splice(reader, std::ptr::null_mut(), fd, std::ptr::null_mut(), 5000, 0));
-    cx.fsync(fd);
-    cx.show(fd);
-    cx.write_sync_show(fd);
+    call!(cx, splice(reader, null_mut(), fd, null_mut(), 5000, 0));
+    cx.sync_show(fd);
 }
 
-fn splice_from_managed(cx: &Context) {
-    let fd = cx.file("a");
+fn splice_from_managed(cx: &Context, fd: c_int) {
     let [reader, writer] = pipe(cx);
     cx.pwrite(fd, b'B', 100, 0);
-    call!(cx, splice(fd, std::ptr::null_mut(), writer, std::ptr::null_mut(), 2000, 0));
+    call!(cx, splice(fd, null_mut(), writer, null_mut(), 2000, 0));
     let mut buffer = [0_u8; 2000];
     call!(cx, read(reader, buffer.as_mut_ptr().cast(), 2000));
     cx.note(crate::trace::summary(&buffer));
-    cx.write_sync_show(fd);
 }
 
 fn reflink(cx: &Context) {
@@ -134,7 +124,8 @@ fn between_managed_files(cx: &Context) {
     cx.show(b);
 }
 
-family!("transfer" => [
-    sendfile, sendfile_from_managed, copy_range, splice, vmsplice, splice_from_managed, reflink,
-    between_managed_files,
+family!("transfer" => on_a_file [
+    sendfile_from_managed, splice, vmsplice, splice_from_managed,
+], others [
+    sendfile, copy_range, reflink, between_managed_files,
 ]);

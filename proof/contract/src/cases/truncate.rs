@@ -1,12 +1,10 @@
 //! truncate and ftruncate, alone and among writes.
 
 use crate::context::Context;
-use crate::process;
 use libc::{O_RDONLY, O_RDWR};
 use std::ffi::c_int;
 
-fn shrink_and_grow(cx: &Context) {
-    let fd = cx.file("a");
+fn shrink_and_grow(cx: &Context, fd: c_int) {
     for length in [5000, 100, 0, 10_000, 10_001, 4096] {
         call!(cx, ftruncate(fd, length));
         cx.show(fd);
@@ -17,41 +15,33 @@ fn shrink_and_grow(cx: &Context) {
     cx.show(fd);
 }
 
-fn aliases(cx: &Context) {
-    let fd = cx.file("a");
+fn aliases(cx: &Context, fd: c_int) {
     let path = cx.path("a");
     call!(cx, ftruncate64(fd, 7000));
     call!(cx, truncate(path.as_ptr(), 6000));
     call!(cx, truncate64(path.as_ptr(), 5000));
-    cx.write_sync_show(fd);
 }
 
 /// What was cut off must not come back when the file grows again.
-fn cut_bytes_stay_gone(cx: &Context) {
-    let fd = cx.file("a");
+fn cut_bytes_stay_gone(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 20_000, 0);
     cx.fsync(fd);
     call!(cx, ftruncate(fd, 3000));
     cx.pwrite(fd, b'C', 10, 15_000);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
     call!(cx, truncate(cx.path("a").as_ptr(), 0));
     call!(cx, ftruncate(fd, 9000));
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-fn below_the_offset(cx: &Context) {
-    let fd = cx.file("a");
+fn below_the_offset(cx: &Context, fd: c_int) {
     cx.seek(fd, 8000, libc::SEEK_SET);
     call!(cx, ftruncate(fd, 100));
     cx.write(fd, b'B', 10);
-    cx.fsync(fd);
-    cx.show(fd);
+    cx.sync_show(fd);
 }
 
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, fd: c_int) {
     let read_only = cx.open(&cx.path("a"), O_RDONLY);
     let directory = cx.open(&cx.directory(), O_RDONLY);
     call!(cx, ftruncate(read_only, 0));
@@ -62,7 +52,6 @@ fn errors(cx: &Context) {
     call!(cx, truncate(cx.path("missing").as_ptr(), 0));
     call!(cx, truncate(cx.directory().as_ptr(), 0));
     call!(cx, truncate(std::ptr::null(), 0));
-    cx.write_sync_show(fd);
 }
 
 fn by_another_descriptor(cx: &Context) {
@@ -75,23 +64,14 @@ fn by_another_descriptor(cx: &Context) {
     cx.show(two);
 }
 
-fn by_another_program(cx: &Context) {
-    let fd = cx.file("a");
+fn by_another_program(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 9000, 0);
     cx.fsync(fd);
-    let path = cx.path("a").into_string().unwrap_or_default();
-    let arguments = process::Arguments::child(&["truncate", &path, "123"]);
-    let child = process::fork(|| {
-        // SAFETY: a null-terminated vector of C strings.
-        unsafe { libc::execv(arguments.program(), arguments.vector()) }
-    });
-    cx.note(process::ending(child));
+    cx.executed(&["truncate", &cx.path_text("a"), "123"]);
     cx.show(fd);
-    cx.write_sync_show(fd);
 }
 
-fn many_in_turn(cx: &Context) {
-    let fd = cx.file("a");
+fn many_in_turn(cx: &Context, fd: c_int) {
     for round in 0..50_i64 {
         let fill = b'a' + (round % 26) as u8;
         // SAFETY: the buffer outlives the call.
@@ -108,7 +88,9 @@ fn many_in_turn(cx: &Context) {
     cx.show(fd);
 }
 
-family!("truncate" => [
-    shrink_and_grow, aliases, cut_bytes_stay_gone, below_the_offset, errors, by_another_descriptor,
-    by_another_program, many_in_turn,
+family!("truncate" => on_a_file [
+    shrink_and_grow, aliases, cut_bytes_stay_gone, below_the_offset, errors, by_another_program,
+    many_in_turn,
+], others [
+    by_another_descriptor,
 ]);

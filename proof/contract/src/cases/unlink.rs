@@ -1,7 +1,8 @@
 //! unlink, unlinkat, remove: the name goes, the open file stays, the name may come back.
 
-use crate::context::Context;
+use crate::context::{Context, c_string};
 use libc::{AT_FDCWD, O_CREAT, O_RDWR};
+use std::ffi::c_int;
 
 fn open_file_lives_on(cx: &Context) {
     let fd = cx.file("a");
@@ -23,8 +24,7 @@ fn name_comes_back(cx: &Context) {
         cx.pwrite(fd, fill, 3000, 0);
         cx.fsync(fd);
         cx.pwrite(fd, fill, 3000, 2000);
-        cx.fsync(fd);
-        cx.show(fd);
+        cx.sync_show(fd);
         cx.close(fd);
         call!(cx, unlink(cx.path("a").as_ptr()));
     }
@@ -46,7 +46,7 @@ fn old_and_new_side_by_side(cx: &Context) {
 fn aliases(cx: &Context) {
     let (b, c) = (cx.file("b"), cx.file("c"));
     let directory = cx.open(&cx.directory(), libc::O_RDONLY);
-    let name = std::ffi::CString::new(cx.name("b")).expect("no NUL");
+    let name = c_string(cx.name("b"));
     call!(cx, unlinkat(directory, name.as_ptr(), 0));
     call!(cx, remove(cx.path("c").as_ptr()));
     cx.fsync(directory);
@@ -54,8 +54,7 @@ fn aliases(cx: &Context) {
     cx.write_sync_show(c);
 }
 
-fn errors(cx: &Context) {
-    let fd = cx.file("a");
+fn errors(cx: &Context, _: c_int) {
     call!(cx, unlink(cx.path("missing").as_ptr()));
     call!(cx, unlink(cx.directory().as_ptr()));
     call!(cx, unlinkat(AT_FDCWD, cx.path("a").as_ptr(), libc::AT_REMOVEDIR));
@@ -63,7 +62,6 @@ fn errors(cx: &Context) {
     call!(cx, unlinkat(-1, c"relative".as_ptr(), 0));
     call!(cx, rmdir(cx.path("a").as_ptr()));
     call!(cx, remove(std::ptr::null()));
-    cx.write_sync_show(fd);
 }
 
 /// SQLite's delete mode: the rollback journal's unlink is the commit.
@@ -102,7 +100,9 @@ fn many_short_lives(cx: &Context) {
     cx.note(format_args!("failures {bad}"));
 }
 
-family!("unlink" => [
-    open_file_lives_on, name_comes_back, old_and_new_side_by_side, aliases, errors, rollback_journal_cycle,
+family!("unlink" => on_a_file [
+    errors,
+], others [
+    open_file_lives_on, name_comes_back, old_and_new_side_by_side, aliases, rollback_journal_cycle,
     many_short_lives,
 ]);

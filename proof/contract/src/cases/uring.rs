@@ -13,8 +13,7 @@ fn write_by(uring: Option<&Uring>, fd: c_int, page: &[u8], offset: u64) -> i64 {
     }
 }
 
-fn writes_and_syncs(cx: &Context) {
-    let fd = cx.file("a");
+fn writes_and_syncs(cx: &Context, fd: c_int) {
     cx.pwrite(fd, b'B', 5000, 0);
     cx.fsync(fd);
     let uring = Uring::new();
@@ -27,7 +26,6 @@ fn writes_and_syncs(cx: &Context) {
     let synced = uring.as_ref().map_or(0, |uring| uring.run(entry(FSYNC, fd, &[], 0)));
     cx.note(format_args!("synced {synced}"));
     cx.show(fd);
-    cx.write_sync_show(fd);
 }
 
 fn made_before_the_file(cx: &Context) {
@@ -63,4 +61,4 @@ fn a_read_meets_the_end(cx: &Context) {
     cx.note(format_args!("read {got}: {blocks}"));
 }
 
-family!("io_uring" => [writes_and_syncs, made_before_the_file, a_read_meets_the_end]);
+family!("io_uring" => on_a_file [writes_and_syncs], others [made_before_the_file, a_read_meets_the_end]);

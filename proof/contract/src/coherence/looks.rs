@@ -12,9 +12,7 @@ use crate::aio::{self, Aio};
 use crate::uring::{self, Uring};
 use fastrand::Rng;
 
-/// One of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+ways! {
     Buffered,
     Opened,
     Direct,
@@ -27,21 +25,6 @@ pub enum Way {
     Sent,
     Copied,
 }
-
-/// All.
-pub const ALL: [Way; 11] = [
-    Way::Buffered,
-    Way::Opened,
-    Way::Direct,
-    Way::Aio,
-    Way::Uring,
-    Way::BufferedUring,
-    Way::Mapped,
-    Way::MappedAnew,
-    Way::Spliced,
-    Way::Sent,
-    Way::Copied,
-];
 
 /// A thread that looks.
 pub struct Looker<'p> {

@@ -8,6 +8,20 @@
 //!   find the last one.
 //! * **Not verified.** Two who write the same bytes at once: no file system says which is the last. What a crash leaves.
 
+/// An enum and a list of all that it has.
+macro_rules! ways {
+    ($($(#[$about:meta])* $way:ident),* $(,)?) => {
+        /// One of them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Way {
+            $($(#[$about])* $way),*
+        }
+
+        /// All.
+        pub const ALL: &[Way] = &[$(Way::$way),*];
+    };
+}
+
 mod files;
 mod looks;
 mod memory;
@@ -35,30 +49,19 @@ const LOOKERS: u64 = 3;
 const KINDS: [(&str, c_int); 4] = [("a-wal", 0), ("b-wal", libc::O_DSYNC), ("c-plain", 0), ("d.db", 0)];
 
 /// What `contract coherence` was asked to do.
+#[derive(clap::Args)]
 pub struct Options {
+    /// Where the files go
     directory: PathBuf,
+    /// The same directory behind the mount
+    #[arg(long)]
     behind: Option<PathBuf>,
+    /// How long
+    #[arg(long, default_value_t = 5)]
     seconds: u64,
+    /// What is done follows from it
+    #[arg(long, default_value_t = 1)]
     seed: u64,
-}
-
-impl Options {
-    /// Reads `DIR [--behind DIR] [--seconds S] [--seed N]`.
-    pub fn parse(words: &[&str]) -> Result<Options, String> {
-        let [directory, rest @ ..] = words else { return Err("coherence DIR".to_owned()) };
-        let mut options = Options { directory: directory.into(), behind: None, seconds: 5, seed: 1 };
-        for pair in rest.chunks(2) {
-            let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
-            let number = || value.parse().map_err(|_| format!("{name} {value}: not a number"));
-            match *name {
-                "--behind" => options.behind = Some(value.into()),
-                "--seconds" => options.seconds = number()?,
-                "--seed" => options.seed = number()?,
-                _ => return Err(format!("no option {name}")),
-            }
-        }
-        Ok(options)
-    }
 }
 
 /// Runs it.
@@ -162,7 +165,7 @@ impl Round {
     fn is_quiet(&self, model: &Model) -> Result<(), String> {
         let mut looker = Looker::new(&self.paths, 0, Rng::with_seed(1))?;
         for way in looks::ALL {
-            looker.look_at(way, 0, BLOCKS, model).map_err(|what| format!("at the end, {what}"))?;
+            looker.look_at(*way, 0, BLOCKS, model).map_err(|what| format!("at the end, {what}"))?;
         }
         if let Some(behind) = &self.paths.behind {
             let file = Files::open(behind, libc::O_RDONLY)?;

@@ -12,9 +12,7 @@ use crate::aio::{self, Aio};
 use crate::uring::{self, Uring};
 use fastrand::Rng;
 
-/// One of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+ways! {
     Buffered,
     Direct,
     Synced,
@@ -33,26 +31,6 @@ pub enum Way {
     /// Through the directory behind the mount.
     Behind,
 }
-
-/// All.
-pub const ALL: [Way; 16] = [
-    Way::Buffered,
-    Way::Direct,
-    Way::Synced,
-    Way::DirectSynced,
-    Way::Aio,
-    Way::Uring,
-    Way::BufferedUring,
-    Way::Stored,
-    Way::Spliced,
-    Way::Sent,
-    Way::Copied,
-    Way::Truncated,
-    Way::TruncatedByOpen,
-    Way::Punched,
-    Way::Zeroed,
-    Way::Behind,
-];
 
 const LONGEST: usize = 24;
 

@@ -162,13 +162,7 @@ fn open_truncate(files: &Files) {
 fn rename(files: &Files) {
     write(files.a, b'x', 10_000, 0);
     sync(files.a);
-    // SAFETY: NUL-terminated paths.
-    must(
-        "rename",
-        unsafe { libc::rename(files.path("a-wal").as_ptr(), files.path("c-wal").as_ptr()) }.into(),
-        0,
-    );
-    files.sync_directory();
+    files.rename("a-wal", "c-wal");
     for round in 0..5 {
         write(files.a, b'0' + round as u8, 3000, round * 2000);
         sync(files.a);
@@ -180,13 +174,7 @@ fn rename_over(files: &Files) {
     write(files.b, b'y', 20_000, 0);
     sync(files.a);
     sync(files.b);
-    // SAFETY: NUL-terminated paths.
-    must(
-        "rename",
-        unsafe { libc::rename(files.path("a-wal").as_ptr(), files.path("b-wal").as_ptr()) }.into(),
-        0,
-    );
-    files.sync_directory();
+    files.rename("a-wal", "b-wal");
     write(files.a, b'z', 500, 700);
     sync(files.a);
 }
@@ -239,14 +227,8 @@ fn link(files: &Files) {
 fn second_process(files: &Files) {
     for round in 0..5 {
         write(files.a, b'p', 1000, round * 7000);
-        let arguments = process::Arguments::child(&[
-            "write",
-            &files.a.to_string(),
-            "c",
-            &(round * 7000 + 500).to_string(),
-        ]);
-        // SAFETY: a null-terminated vector of C strings.
-        let child = process::fork(|| unsafe { libc::execv(arguments.program(), arguments.vector()) });
+        let (fd, offset) = (files.a.to_string(), (round * 7000 + 500).to_string());
+        let child = process::execute(&["write", &fd, "c", &offset]);
         assert_eq!(process::ending(child), "exit 0");
         write(files.a, b'P', 100, round * 7000 + 1400);
         sync(files.a);

@@ -43,6 +43,14 @@ impl Files {
         opened(&self.path(name), flags)
     }
 
+    /// Renames, durably.
+    pub fn rename(&self, from: &str, to: &str) {
+        let (from, to) = (self.path(from), self.path(to));
+        // SAFETY: NUL-terminated paths.
+        must("rename", unsafe { libc::rename(from.as_ptr(), to.as_ptr()) }.into(), 0);
+        self.sync_directory();
+    }
+
     /// Makes names durable.
     pub fn sync_directory(&self) {
         let fd = opened(&c_path(&self.directory), libc::O_RDONLY);

@@ -68,12 +68,12 @@ impl<'a> Control<'a> {
     /// The whole run.
     pub fn work(&mut self) -> Result<(), String> {
         (0..self.options.processes).for_each(|process| self.start(process));
-        let end = Instant::now() + self.options.duration;
+        let end = Instant::now() + Duration::from_secs(self.options.seconds);
         let mut dice = self.options.seed | 1;
         while Instant::now() < end {
             std::thread::sleep(KILL_EVERY);
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            if self.options.kills {
+            if !self.options.no_kills {
                 self.replace((dice >> 33) as usize % self.options.processes)?;
             }
         }

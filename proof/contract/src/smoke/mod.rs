@@ -15,57 +15,30 @@ mod progress;
 mod worker;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// What `contract smoke` was asked to do.
+#[derive(clap::Args)]
 pub struct Options {
-    /// Where the files go.
+    /// Where the files go
     pub directory: PathBuf,
-    /// Worker processes.
+    /// Worker processes
+    #[arg(long, default_value_t = 64)]
     pub processes: usize,
-    /// Threads of the first process; the others have one each.
+    /// Threads of the first process; the others have one each
+    #[arg(long, default_value_t = 64)]
     pub threads: usize,
-    /// How long to keep them busy.
-    pub duration: Duration,
-    /// What every plan follows from.
+    /// How long to keep them busy
+    #[arg(long, default_value_t = 4)]
+    pub seconds: u64,
+    /// What every plan follows from
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Whether workers are killed.
-    pub kills: bool,
+    /// Kill no worker
+    #[arg(long)]
+    pub no_kills: bool,
 }
 
 impl Options {
-    /// Reads `DIR [--processes N] [--threads N] [--seconds S] [--seed N] [--no-kills]`.
-    pub fn parse(words: &[&str]) -> Result<Options, String> {
-        let [directory, rest @ ..] = words else { return Err("smoke: which directory?".to_owned()) };
-        let mut options = Options {
-            directory: PathBuf::from(directory),
-            processes: 64,
-            threads: 64,
-            duration: Duration::from_secs(4),
-            seed: 1,
-            kills: true,
-        };
-        let mut words = rest.iter();
-        while let Some(word) = words.next() {
-            if *word == "--no-kills" {
-                options.kills = false;
-                continue;
-            }
-            let value: u64 = words
-                .next()
-                .and_then(|value| value.parse().ok())
-                .ok_or_else(|| format!("smoke: `{word}` needs a number"))?;
-            match *word {
-                "--processes" => options.processes = value.max(1) as usize,
-                "--threads" => options.threads = value.max(1) as usize,
-                "--seconds" => options.duration = Duration::from_secs(value),
-                "--seed" => options.seed = value,
-                _ => return Err(format!("smoke: cannot read `{word}`")),
-            }
-        }
-        Ok(options)
-    }
-
     /// Threads in all processes together.
     pub fn workers(&self) -> usize {
         self.threads + self.processes - 1
