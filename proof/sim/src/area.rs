@@ -13,9 +13,8 @@ use std::os::unix::fs::FileExt;
 use seawall_core::format::{SpillEntry, slot_at};
 use seawall_core::pool::Pool;
 
-use crate::Rng;
+use crate::{Rng, sectors};
 
-const SECTOR: usize = 512;
 /// Where, and what.
 type Written = (u64, Vec<u8>);
 
@@ -55,14 +54,7 @@ impl AreaDisk {
         let under_way = self.under_way.borrow();
         let (at, new) = under_way.as_ref()?;
         let mut bytes = self.read(*at, new.len());
-        let (share, garbled) = (rng.pick(&[0, 16, 128, 240, 256]), rng.one_in(4));
-        for (old, new) in bytes.chunks_mut(SECTOR).zip(new.chunks(SECTOR)) {
-            if rng.below(256) < share {
-                old.copy_from_slice(new);
-            } else if garbled && rng.one_in(4) {
-                old.fill(rng.next() as u8);
-            }
-        }
+        sectors::tear(&mut bytes, new, rng);
         Some((*at, bytes))
     }
 

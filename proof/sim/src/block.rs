@@ -38,9 +38,8 @@ pub use lies::Lie;
 use crate::Rng;
 use crate::image::{Image, units_of};
 use crate::pending::{LINE, Units};
+use crate::sectors;
 
-/// What a device writes whole.
-const SECTOR: usize = 512;
 /// The device, where, and what.
 pub type Written = (usize, u64, Vec<u8>);
 /// The desk's words.
@@ -200,14 +199,7 @@ impl Block {
     fn torn(&self, (copy, at, new): &Written, rng: &Rng) -> Written {
         let mut bytes = vec![0; new.len()];
         self.devices[*copy].journal.read_exact_at(&mut bytes, *at).expect("the journal");
-        let (share, garbled) = (rng.pick(&[0, 16, 128, 240, 256]), rng.one_in(4));
-        for (old, new) in bytes.chunks_mut(SECTOR).zip(new.chunks(SECTOR)) {
-            if rng.below(256) < share {
-                old.copy_from_slice(new);
-            } else if garbled && rng.one_in(4) {
-                old.fill(rng.next() as u8);
-            }
-        }
+        sectors::tear(&mut bytes, new, rng);
         (*copy, *at, bytes)
     }
 

@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use rustix::fs::SeekFrom;
 use seawall_core::file::{Flag, Slot};
-use seawall_core::{At, Engine, Errno, FileRef, Owner, Scope, Syncing, certain};
+use seawall_core::{At, Begun, Change as Logged, Engine, Errno, FileRef, Owner, Scope, Syncing, certain};
 
+use crate::metadata::Metadata;
 use crate::plan::CROWD;
-use crate::world::World;
+use crate::world::{SimFile, World};
 use crate::{Change, names};
 
 /// Longest offset a write begins at.
@@ -215,42 +216,42 @@ impl Client {
     }
 
     fn logged(&self, open: &Open, change: &Change, at: At, data: &[u8]) {
-        let mut seq = None;
-        self.begin(open, change.clone());
-        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
-        let tracked = begun.is_tracked();
-        let done = begun.log_write(at, Self::slices(data)).map(|logged| {
-            seq = Some(self.publish(open, change));
-            logged.finish(true);
-        });
-        self.answered(open, "a write", (done, tracked), seq);
+        self.change(
+            open,
+            change,
+            |begun| begun.log_write(at, Self::slices(data)),
+            || self.publish(open, change),
+        );
     }
 
     fn truncate(&self, open: &Open, len: u64) {
         let change = Change::Truncate(len as usize);
-        let mut seq = None;
-        self.begin(open, change.clone());
-        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
-        let tracked = begun.is_tracked();
-        let done = begun.log_truncate(len).map(|logged| {
-            seq = Some(self.publish(open, &change));
-            logged.finish(true);
-        });
-        self.answered(open, "a truncate", (done, tracked), seq);
+        self.change(open, &change, |begun| begun.log_truncate(len), || self.publish(open, &change));
     }
 
     /// fallocate, which may make the file longer.
     fn allocate(&self, open: &Open, end: u64) {
         let change = Change::Grow(end as usize);
+        self.change(open, &change, |begun| begun.log_allocate(end), || self.publish(open, &change));
+    }
+
+    /// A change, from its call to its return: `log` makes its record, `publish` is the kernel's part of it.
+    fn change<'s>(
+        &'s self,
+        open: &'s Open,
+        change: &Change,
+        log: impl FnOnce(Begun<'s>) -> Result<Logged<'s>, Errno>,
+        publish: impl FnOnce() -> u64,
+    ) {
         let mut seq = None;
         self.begin(open, change.clone());
         let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
         let tracked = begun.is_tracked();
-        let done = begun.log_allocate(end).map(|logged| {
-            seq = Some(self.publish(open, &change));
+        let done = log(begun).map(|logged| {
+            seq = Some(publish());
             logged.finish(true);
         });
-        self.answered(open, "an allocation", (done, tracked), seq);
+        self.answered(open, change, (done, tracked), seq);
     }
 
     /// A change is over: all of it happened, or it was refused for a file that failed a sync outside the log, or whose
@@ -258,7 +259,7 @@ impl Client {
     fn answered(
         &self,
         open: &Open,
-        what: &str,
+        change: &Change,
         (done, tracked): (Result<(), Errno>, bool),
         seq: Option<u64>,
     ) {
@@ -267,7 +268,7 @@ impl Client {
             Err(Errno::IO) if seq.is_none() && self.world.is_barred(open.index) => {
                 self.refused(open, tracked)
             }
-            _ => self.world.violate(format!("{what} answered {done:?}")),
+            _ => self.world.violate(format!("{} answered {done:?}", change.brief())),
         }
     }
 
@@ -388,25 +389,24 @@ impl Client {
     }
 
     fn rename(&self, open: &Open) {
-        let which = self.engine.renaming(open.name, || {
-            self.world.step();
-            let which = self.world.files.borrow_mut()[open.index].renamed.make();
-            self.world.tell(|| format!("file {}: renamed", open.index));
-            self.world.step();
-            which
-        });
+        let make = || self.make(open, "renamed", |file| &mut file.renamed);
+        let which = self.engine.renaming(open.name, make);
         self.world.files.borrow_mut()[open.index].renamed.return_from(which);
     }
 
     fn touch(&self, open: &Open) {
-        let which = self.engine.touching(open.name, || {
-            self.world.step();
-            let which = self.world.files.borrow_mut()[open.index].touched.make();
-            self.world.tell(|| format!("file {}: other attributes", open.index));
-            self.world.step();
-            which
-        });
+        let make = || self.make(open, "other attributes", |file| &mut file.touched);
+        let which = self.engine.touching(open.name, make);
         self.world.files.borrow_mut()[open.index].touched.return_from(which);
+    }
+
+    /// The kernel's part of a change of a file's name or attributes.
+    fn make(&self, open: &Open, what: &str, of: fn(&mut SimFile) -> &mut Metadata) -> u64 {
+        self.world.step();
+        let which = of(&mut self.world.files.borrow_mut()[open.index]).make();
+        self.world.tell(|| format!("file {}: {what}", open.index));
+        self.world.step();
+        which
     }
 
     /// A signal handler writes to the file its own thread is writing.
@@ -418,23 +418,19 @@ impl Client {
         let unit = self.world.unit();
         let within = Change::Write((at + rng.below(400) / unit * unit) as usize, Rc::clone(&inner));
         let first = rng.one_in(2);
-        self.begin(open, change.clone());
-        let mut seq = None;
-        let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
-        let tracked = begun.is_tracked();
-        let done = begun.log_write(At::Offset(at), Self::slices(&outer)).map(|logged| {
-            let handler = || {
-                self.begin(open, within.clone());
-                let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
-                if let Ok(logged) = begun.log_write(At::Offset(0), Self::slices(&inner)) {
-                    self.publish_unlogged(open, &within);
-                    logged.finish(true);
-                }
-            };
+        let handler = || {
+            self.begin(open, within.clone());
+            let begun = self.engine.begin(self.who(), open.name, open.cache.as_fd());
+            if let Ok(logged) = begun.log_write(At::Offset(0), Self::slices(&inner)) {
+                self.publish_unlogged(open, &within);
+                logged.finish(true);
+            }
+        };
+        let publish = || {
             if first {
                 handler();
             }
-            seq = Some(self.publish(open, &change));
+            let seq = self.publish(open, &change);
             if !first {
                 // The write lasts until it returns: if its process dies in the handler, the daemon makes it again.
                 // Then it is the later of two that were under way at once, and either order is right.
@@ -442,9 +438,9 @@ impl Client {
                 handler();
                 self.world.files.borrow_mut()[open.index].model.end(self.thread);
             }
-            logged.finish(true);
-        });
-        self.answered(open, "a write with a signal in it", (done, tracked), seq);
+            seq
+        };
+        self.change(open, &change, |begun| begun.log_write(At::Offset(at), Self::slices(&outer)), publish);
     }
 
     fn publish_unlogged(&self, open: &Open, change: &Change) {
@@ -479,7 +475,7 @@ impl Client {
             logged.finish(false);
         });
         if partly.is_none() {
-            return self.answered(open, "a write that the kernel refuses", (done, tracked), None);
+            return self.answered(open, &change, (done, tracked), None);
         }
         drop(partly);
         self.world.look(open.index);

@@ -9,17 +9,16 @@ mod through;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustix::fs::{MemfdFlags, memfd_create};
 use seawall_core::Engine;
 use seawall_disk::{Disk, Limits, Memory, Options};
 use seawall_guest::{Op, QUEUE, RING_BYTES, Ring, SLOT_BYTES};
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
 
 use crate::client::{Descriptor, bytes};
+use crate::image::memory_file;
 use crate::world::World;
 use through::Through;
 
@@ -57,7 +56,7 @@ impl Guest {
     /// One that will make so many requests of its disk.
     pub fn new(world: &Rc<World>, index: usize, requests: u64) -> Self {
         // The guest has it mapped, and whoever serves its disk.
-        let shared = memfd_create("guest", MemfdFlags::CLOEXEC).map(File::from).expect("memory");
+        let shared = memory_file("guest", &[]);
         shared.set_len(RING_BYTES).expect("memory");
         let place = || FileOffset::new(shared.try_clone().expect("memory"), 0);
         let range = || [(GuestAddress(0), RING_BYTES as usize, Some(place()))];

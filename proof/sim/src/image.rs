@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 
 use seawall_core::format::{Superblock, SuperblockError};
 use seawall_core::pool::Pool;
@@ -49,15 +50,21 @@ pub fn visible(region: &Region, line: u32) -> Units {
     units_of(&bytes)
 }
 
+/// A file that is nowhere but in memory, with this content.
+pub fn memory_file(name: &str, content: &[u8]) -> File {
+    let fd = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
+    let file = File::from(fd.expect("a memory file"));
+    file.write_all_at(content, 0).expect("room");
+    file
+}
+
 impl Image {
     /// An image of a pool of which everything is persisted.
     pub fn of(pool: &Pool) -> Self {
         let len = pool.superblock.size as usize;
         let mut persisted = vec![0; len];
         pool.region.read(0, &mut persisted);
-        let fd = rustix::fs::memfd_create("seawall-sim-image", rustix::fs::MemfdFlags::CLOEXEC);
-        let file = File::from(fd.expect("a memory file"));
-        std::os::unix::fs::FileExt::write_all_at(&file, &persisted, 0).expect("room for an image");
+        let file = memory_file("seawall-sim-image", &persisted);
         let region = Region::map(file.as_fd(), len as u64, false).expect("a mapping");
         let base = region.base();
         let copy = Pool {
@@ -133,11 +140,7 @@ impl Image {
 
     /// A power cut: these lines become the persisted ones, and the pool itself falls back to them.
     pub fn cut(&self, lines: &[(u32, Units)], unsure: impl Iterator<Item = u32>, pool: &Region) {
-        for (line, units) in lines {
-            for (unit, value) in units.iter().enumerate() {
-                self.persist(*line, unit, *value);
-            }
-        }
+        self.settle(lines);
         for line in unsure {
             let at = line as usize * LINE;
             pool.store(at, &self.persisted.borrow()[at..at + LINE]);

@@ -36,6 +36,7 @@ mod rebuild;
 mod restart;
 mod rng;
 mod run;
+mod sectors;
 mod space;
 mod threads;
 mod watermark;

@@ -36,6 +36,17 @@ pub struct Thread {
     pub ended: bool,
 }
 
+impl Thread {
+    /// It goes no further: what it has on its stack is dropped.
+    fn unwind(&mut self, world: &World) {
+        if !self.ended && self.fiber.state() == State::Ready {
+            world.fuses.borrow_mut()[self.number] = Some(0);
+            world.thread.set(self.number);
+            world.unwinding(|| self.fiber.resume());
+        }
+    }
+}
+
 impl Threads {
     fn number(&self) -> usize {
         let taken = |n: &usize| self.all.iter().any(|t| t.number == *n && !t.ended);
@@ -77,11 +88,16 @@ impl Threads {
         for _ in 0..world.rng.range(1, 3) {
             let thread = self.number();
             let client = Client { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread };
-            if dies {
-                world.light(thread, if world.block.is_some() { 5000 } else { 1500 }, 20);
-            }
-            self.add(world, slot, thread, false, Fiber::new(move || client.run(operations)));
+            self.mortal(world, slot, thread, dies, move || client.run(operations));
         }
+    }
+
+    /// A thread of a process that is killed some time, or is not.
+    fn mortal(&mut self, world: &World, slot: u32, thread: usize, dies: bool, body: impl FnOnce() + 'static) {
+        if dies {
+            world.light(thread, if world.block.is_some() { 5000 } else { 1500 }, 20);
+        }
+        self.add(world, slot, thread, false, Fiber::new(body));
     }
 
     /// A virtual machine whose disk nobody serves gets a process that does, sooner or later.
@@ -105,10 +121,7 @@ impl Threads {
         let dies = world.rng.one_in(3);
         for i in 0..world.rng.range(1, 4) {
             let (thread, server) = (self.number(), Rc::clone(&server));
-            if dies {
-                world.light(thread, if world.block.is_some() { 5000 } else { 1500 }, 20);
-            }
-            self.add(world, slot, thread, false, Fiber::new(move || server.run(i == 0)));
+            self.mortal(world, slot, thread, dies, move || server.run(i == 0));
         }
         Some(slot)
     }
@@ -145,11 +158,7 @@ impl Threads {
     fn killed(&mut self, world: &Rc<World>, i: usize) {
         let client = self.all[i].client;
         for thread in self.all.iter_mut().filter(|t| t.client == client) {
-            if !thread.ended && thread.fiber.state() == State::Ready {
-                world.fuses.borrow_mut()[thread.number] = Some(0);
-                world.thread.set(thread.number);
-                world.unwinding(|| thread.fiber.resume());
-            }
+            thread.unwind(world);
             thread.ended = true;
             world.put_out(thread.number);
             world.died(thread.number);
@@ -202,13 +211,7 @@ impl Threads {
 
     /// Everybody is gone without a trace: the power is off.
     pub fn abandon(&mut self, world: &Rc<World>) {
-        for thread in self.all.drain(..) {
-            if !thread.ended && thread.fiber.state() == State::Ready {
-                world.fuses.borrow_mut()[thread.number] = Some(0);
-                world.thread.set(thread.number);
-                world.unwinding(|| thread.fiber.resume());
-            }
-        }
+        self.all.drain(..).for_each(|mut thread| thread.unwind(world));
         world.at_death.take();
         world.restore();
         (0..THREADS).for_each(|thread| world.put_out(thread));

@@ -1,32 +1,18 @@
-//! A short campaign: the whole one is `make soak`.
+//! A short campaign on a pool in memory.
 
-use std::time::{Duration, Instant};
+mod common;
 
-use seawall_sim::{Counts, Plan, run};
-
-/// Enough to reach every kind of event; well below a minute on a slow machine.
-const POINTS: u64 = 20_000;
-const AT_MOST: Duration = Duration::from_secs(40);
+use common::campaign;
+use seawall_sim::{Plan, run};
 
 // Holds: internals/FAILURE_MODEL#promises, internals/FAILURE_MODEL#the-simulator, L5, L7, L13, L17
 #[test]
 fn no_crash_point_breaks_a_promise() {
-    let mut total = Counts::default();
-    let begin = Instant::now();
-    for seed in 1.. {
-        // The rarest event may take some more.
-        let is_enough = total.points >= POINTS && total.barred > 0;
-        if is_enough || begin.elapsed() > AT_MOST {
-            break;
-        }
-        let outcome = run(&Plan::of(seed));
-        assert_eq!(outcome.violation, None);
-        total.add(&outcome.counts);
-    }
+    // A sync outside the log that fails under `atomic`.
+    let total = campaign(1, 20_000, Plan::of, |c| c.barred);
     assert!(total.points > 2000, "only {total:?}");
     assert!(total.replayed > 0 && total.torn > 0 && total.refused > 0 && total.kills > 0, "{total:?}");
     assert!(total.cuts > 0 && total.takeovers > 0 && total.real > 0 && total.absorbed > 0, "{total:?}");
-    assert!(total.barred > 0, "no sync outside the log failed under `atomic`: {total:?}");
 }
 
 #[test]

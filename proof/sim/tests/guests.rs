@@ -14,14 +14,14 @@ fn has_all(total: &Counts) {
 // Holds: internals/FAILURE_MODEL#the-simulator
 #[test]
 fn no_crash_point_takes_from_a_guest_what_it_flushed() {
-    let total = campaign(12_000, Plan::with_guests);
+    let total = campaign(1, 12_000, Plan::with_guests, |c| c.again);
     has_all(&total);
 }
 
 // Holds: internals/FAILURE_MODEL#the-simulator
 #[test]
 fn no_crash_point_takes_from_a_guest_what_it_flushed_to_a_block_device() {
-    let total = campaign(5_000, Plan::with_guests_on_block);
+    let total = campaign(1, 5_000, Plan::with_guests_on_block, |c| c.device_failures);
     has_all(&total);
-    assert!(total.device_writes > 0 && total.device_failures > 0, "{total:?}");
+    assert!(total.device_writes > 0, "{total:?}");
 }

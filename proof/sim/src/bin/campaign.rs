@@ -1,30 +1,65 @@
-//! Many runs, until so many crash points were explored.
-//!
-//! `campaign [--points N] [--seed S] [--threads T] [--json FILE]`. `--trace` tells the story of one seed.
-//! `--block` runs on a block device, `--mirror` on two, `--spill` in memory with a spill area behind it. `--disk`
-//! has guests whose disks are in the log, with `--block` in one on a block device. `--survey` lists every flush and fence that is reached; `--mutant flush:SITE` or `fence:SITE` breaks one.
-//! Ends with 1 if a promise was broken.
+//! Many runs, until so many crash points were explored. Ends with 1 if a promise was broken.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use seawall_sim::{Counts, Mutant, Plan, run};
 use serde::Serialize;
 
+/// Explores crash points
+#[derive(Parser)]
 struct Wanted {
+    /// How many
+    #[arg(long, default_value = "1_000_000", value_parser = number)]
     points: u64,
+    /// The first one
+    #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How many runs at once
+    #[arg(long, default_value_t = 2)]
     threads: u64,
+    /// Tell the story of one seed
+    #[arg(long)]
     trace: bool,
+    /// List every flush and fence that is reached
+    #[arg(long)]
     survey: bool,
-    block: bool,
-    mirror: bool,
-    spill: bool,
-    disk: bool,
+    /// Break one: `flush:SITE` or `fence:SITE`
+    #[arg(long, default_value = "", hide_default_value = true, value_parser = mutant)]
     mutant: Mutant,
-    json: Option<String>,
+    #[command(flatten)]
+    machine: Machine,
+    /// Write what came out
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// What the log is on, and who uses it.
+#[derive(clap::Args)]
+struct Machine {
+    /// The log is on a block device
+    #[arg(long)]
+    block: bool,
+    /// It is on two
+    #[arg(long)]
+    mirror: bool,
+    /// It is in memory, with a spill area behind it
+    #[arg(long)]
+    spill: bool,
+    /// There are guests whose disks are in the log
+    #[arg(long)]
+    disk: bool,
+}
+
+impl Machine {
+    fn plan(&self, seed: u64) -> Plan {
+        let Self { block, mirror, spill, disk } = *self;
+        Plan { block: block || mirror, mirror, spill, disk, ..Plan::of(seed) }
+    }
 }
 
 /// What is written with `--json`.
@@ -38,52 +73,16 @@ struct Report {
     violations: Vec<String>,
 }
 
-fn wanted() -> Result<Wanted, String> {
-    let mut wanted = Wanted {
-        points: 1_000_000,
-        seed: 1,
-        threads: 2,
-        trace: false,
-        survey: false,
-        block: false,
-        mirror: false,
-        spill: false,
-        disk: false,
-        mutant: Mutant::None,
-        json: None,
-    };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        let mut number =
-            || value().and_then(|v| v.replace('_', "").parse().map_err(|_| format!("{v} is no number")));
-        match word.as_str() {
-            "--points" => wanted.points = number()?,
-            "--seed" => wanted.seed = number()?,
-            "--threads" => wanted.threads = number()?,
-            "--trace" => wanted.trace = true,
-            "--survey" => wanted.survey = true,
-            "--block" => wanted.block = true,
-            "--mirror" => (wanted.block, wanted.mirror) = (true, true),
-            "--spill" => wanted.spill = true,
-            "--disk" => wanted.disk = true,
-            "--mutant" => wanted.mutant = mutant(&value()?)?,
-            "--json" => wanted.json = Some(value()?),
-            _ => {
-                return Err(format!(
-                    "{word}: known are --points --seed --threads --json --trace --survey --block --mirror --spill --disk --mutant"
-                ));
-            }
-        }
-    }
-    Ok(wanted)
+fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
+    text.replace('_', "").parse()
 }
 
-fn mutant(text: &str) -> Result<Mutant, String> {
+fn mutant(text: &str) -> Result<Mutant, &'static str> {
     match text.split_once(':') {
+        None if text.is_empty() => Ok(Mutant::None),
         Some(("flush", site)) => Ok(Mutant::Flush(site.to_owned())),
         Some(("fence", site)) => Ok(Mutant::Fence(site.to_owned())),
-        _ => Err(format!("{text}: a mutant is flush:SITE or fence:SITE")),
+        _ => Err("a mutant is flush:SITE or fence:SITE"),
     }
 }
 
@@ -92,7 +91,7 @@ fn survey(wanted: &Wanted) {
     let mut sites = std::collections::BTreeMap::new();
     let mut points = 0;
     for seed in wanted.seed.. {
-        let outcome = run(&Plan { survey: true, spill: wanted.spill, ..Plan::of(seed) });
+        let outcome = run(&Plan { survey: true, ..wanted.machine.plan(seed) });
         points += outcome.counts.points;
         for ((is_fence, site), n) in outcome.sites {
             *sites.entry((if is_fence { "fence" } else { "flush" }, site)).or_insert(0) += n;
@@ -131,14 +130,7 @@ impl Progress {
         let _ends = EndsOnPanic(&self.stop);
         while self.points.load(Relaxed) < wanted.points && !self.stop.load(Relaxed) {
             let seed = self.next.fetch_add(1, Relaxed);
-            let plan = Plan {
-                mutant: wanted.mutant.clone(),
-                block: wanted.block,
-                mirror: wanted.mirror,
-                spill: wanted.spill,
-                disk: wanted.disk,
-                ..Plan::of(seed)
-            };
+            let plan = Plan { mutant: wanted.mutant.clone(), ..wanted.machine.plan(seed) };
             let outcome = run(&plan);
             self.points.fetch_add(outcome.counts.points, Relaxed);
             let broken = outcome.violation.inspect(|what| self.tell(&plan, what));
@@ -197,20 +189,13 @@ fn campaign(wanted: &Wanted) -> Report {
 }
 
 fn main() -> ExitCode {
-    let wanted = match wanted() {
-        Ok(wanted) => wanted,
-        Err(text) => {
-            eprintln!("campaign: {text}");
-            return ExitCode::from(2);
-        }
-    };
+    let wanted = Wanted::parse();
     if wanted.survey {
         survey(&wanted);
         return ExitCode::SUCCESS;
     }
     if wanted.trace {
-        let Wanted { block, mirror, spill, disk, seed, .. } = wanted;
-        let outcome = run(&Plan { trace: true, block, mirror, spill, disk, ..Plan::of(seed) });
+        let outcome = run(&Plan { trace: true, ..wanted.machine.plan(wanted.seed) });
         println!("{}\n{:?}", outcome.story.join("\n"), outcome.violation);
         return ExitCode::from(u8::from(outcome.violation.is_some()));
     }
@@ -228,10 +213,9 @@ fn main() -> ExitCode {
     );
     if let Some(path) = &wanted.json {
         let text = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
-        let dir = std::path::Path::new(path).parent();
-        let made = dir.map_or(Ok(()), std::fs::create_dir_all);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         if let Err(e) = made.and_then(|()| std::fs::write(path, text)) {
-            eprintln!("campaign: {path}: {e}");
+            eprintln!("campaign: {}: {e}", path.display());
             return ExitCode::from(2);
         }
     }

@@ -16,9 +16,10 @@ use std::os::unix::fs::FileExt;
 use seawall_core::pool::block::mirror::Verdict;
 use seawall_media::block::BatchHeader;
 
-use super::{Block, SECTOR};
+use super::Block;
 use crate::Rng;
 use crate::pending::Units;
+use crate::sectors::SECTOR;
 
 /// Writes that such a device may not have yet.
 const LATEST: usize = 6;

@@ -11,6 +11,7 @@ use seawall_core::file::{Flag, State};
 
 use super::World;
 use super::file::{FsJournal, SimFile};
+use crate::image::memory_file;
 use crate::metadata::Metadata;
 use crate::{Change, Disk, Model, Survival, names};
 
@@ -23,9 +24,7 @@ impl World {
 
     /// Adds a file with this content, all of it durable.
     pub fn add_file(&self, content: Vec<u8>) -> usize {
-        let fd = rustix::fs::memfd_create("seawall-sim-file", rustix::fs::MemfdFlags::CLOEXEC);
-        let cache = File::from(fd.expect("a memory file"));
-        cache.write_all_at(&content, 0).expect("room");
+        let cache = memory_file("seawall-sim-file", &content);
         let mut files = self.files.borrow_mut();
         let index = files.len();
         self.descriptors.borrow_mut().insert(cache.as_raw_fd(), index);

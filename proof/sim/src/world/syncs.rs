@@ -91,14 +91,9 @@ impl World {
 
     /// A write-back fails: the pages are clean from now on, and what of them is on disk nobody knows.
     fn lose_pages(&self, index: usize) {
-        let tracked = self.is_tracked(index);
+        self.err(index, "a write-back of its untracked pages failed");
         let file = &mut self.files.borrow_mut()[index];
         file.disk.fail();
-        file.errors += 1;
-        file.model.failed = true;
-        if !tracked || file.has_unlogged() {
-            file.model.unpromised = Some("a write-back of its untracked pages failed");
-        }
         if self.rng.one_in(2) && file.disk.drop_lost(&self.rng) {
             file.cache.write_all_at(file.disk.cache(), 0).expect("room");
             self.count(|c| c.dropped += 1);
@@ -117,14 +112,19 @@ impl World {
         if self.journal.get() == FsJournal::Whole {
             return None;
         }
+        self.err(index, "the file system's journal is gone");
+        Some(if before == FsJournal::Aborted { Ok(()) } else { Err(EIO) })
+    }
+
+    /// The kernel has an error of a file to report. Nothing is promised any more of what of it may be in no log.
+    fn err(&self, index: usize, why: &'static str) {
         let tracked = self.is_tracked(index);
         let file = &mut self.files.borrow_mut()[index];
         file.errors += 1;
         file.model.failed = true;
         if !tracked || file.has_unlogged() {
-            file.model.unpromised = Some("the file system's journal is gone");
+            file.model.unpromised = Some(why);
         }
-        Some(if before == FsJournal::Aborted { Ok(()) } else { Err(EIO) })
     }
 
     /// As the kernel does since 4.13: an error is reported once to each description that was open then.
