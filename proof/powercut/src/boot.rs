@@ -51,6 +51,16 @@ pub struct Checked {
     pub replayed: Option<u64>,
 }
 
+/// What a machine does with a database.
+pub struct Acts {
+    /// Makes it, without Seawall.
+    pub install: fn(&Boot) -> Result<()>,
+    /// Commits until the power fails.
+    pub load: fn(&Boot) -> Result<()>,
+    /// Recovers and checks.
+    pub check: fn(&Boot) -> Result<Checked>,
+}
+
 /// What the machine tells the campaign.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -8,10 +8,9 @@ use anyhow::{Context, Result};
 use seawall_core::stand_in::NOTE;
 use seawall_load::ledger::Verdict;
 
-use crate::boot::{Boot, Checked};
+use crate::boot::{Acts, Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, is_guard, judge};
-use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::{ANY, Place};
 use crate::plan::Side;

@@ -20,10 +20,9 @@ use seawall_vmtest::machine::{Boot as Start, Data, Machine, ledgers};
 use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::tool;
 
-use crate::boot::{Boot, Checked, Task};
+use crate::boot::{Acts, Boot, Checked, Task};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{is_guard, judge};
-use crate::life::Acts;
 use crate::murder;
 use crate::outside::{BASE, DATA};
 use crate::plan::{Database, Side, Trouble};

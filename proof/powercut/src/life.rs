@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use serde::Deserialize;
 
-use crate::boot::{Boot, Checked, Said, Task, say};
+use crate::boot::{Acts, Boot, Said, Task, say};
 use crate::front::Front;
 use crate::outside::DATA;
 use crate::plan::{Database, Plan};
@@ -39,16 +39,6 @@ fn start(boot: &Boot) -> Result<()> {
         .context("cannot give the machine its boot id")?;
     boot.plan.file_system.mount(&boot.disk, boot.plan.trouble.is_refusal())?;
     balloon::deflate()
-}
-
-/// What a machine does with a database.
-pub struct Acts {
-    /// Makes it, without Seawall.
-    pub install: fn(&Boot) -> Result<()>,
-    /// Commits until the power fails.
-    pub load: fn(&Boot) -> Result<()>,
-    /// Recovers and checks.
-    pub check: fn(&Boot) -> Result<Checked>,
 }
 
 fn acts(plan: &Plan) -> Acts {

@@ -13,10 +13,9 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
-use crate::boot::{Boot, Checked};
+use crate::boot::{Acts, Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, judge};
-use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::{Place, Preset};
 use crate::plan::{Side, Trouble};

@@ -11,10 +11,9 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::boot::{Boot, Checked};
+use crate::boot::{Acts, Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, judge};
-use crate::life::Acts;
 use crate::outside::DATA;
 use crate::plan::Side;
 use crate::program::{self, FOREVER, LIMIT};

@@ -11,10 +11,9 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::Signal;
 use seawall_load::redis::Connection;
 
-use crate::boot::{Boot, Checked};
+use crate::boot::{Acts, Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, guard_problem, is_guard, judge};
-use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::{Place, Preset};
 use crate::plan::Side;

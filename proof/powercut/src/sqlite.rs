@@ -12,10 +12,9 @@ use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::sqlite::JournalMode;
 
-use crate::boot::{Boot, Checked};
+use crate::boot::{Acts, Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{self, judge};
-use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::Place;
 use crate::plan::Side;

@@ -9,10 +9,9 @@ use anyhow::{Context, Result};
 use seawall_load::ledger::Verdict;
 use seawall_load::store::{SETTINGS, Store};
 
-use crate::boot::{Boot, Checked};
+use crate::boot::{Acts, Boot, Checked};
 use crate::cut::{ledger_length, until_the_cut};
 use crate::judge::{guard_problem, is_guard, judge};
-use crate::life::Acts;
 use crate::outside::DATA;
 use crate::place::Place;
 use crate::plan::{Database, Side};
