@@ -180,7 +180,7 @@ fn a_start_with_another_size_is_warm_and_holds() {
 fn a_size_that_cannot_be_is_refused_and_nothing_changes() {
     let scene = scene(false, "64M", "64M");
     scene.resize("65M").fails(1, &["64 MiB at most", "--cache-max"]);
-    scene.resize("1M").fails(1, &["4 MiB at least"]);
+    scene.resize("1M").fails(1, &["less than 4 MiB"]);
     assert_eq!(scene.status()["size"], json!(64 << 20));
 }
 
