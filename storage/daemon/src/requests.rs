@@ -452,7 +452,6 @@ mod tests {
         daemon.registering.go_on();
         assert_eq!(ask(&mut connection, Kind::Hello, &[]), Status::Ok);
         assert_eq!(daemon.lifetime.greeted(), [std::process::id()]);
-        drop(connection);
         daemon.lifetime.forget(std::process::id());
         closing::forget_boot(&daemon);
         start::release(&daemon);
