@@ -118,7 +118,7 @@ impl<S: Server> Load<S> {
             recorder.merge(&end.recorder);
             disconnects.extend(end.disconnect.map(|error| format!("client {number}: {error:#}")));
         }
-        ensure!(was_there || disconnects.is_empty(), "nobody could connect: {}", disconnects[0]);
+        ensure!(was_there || disconnects.is_empty(), "no client could connect: {}", disconnects[0]);
         let latency = recorder.summary();
         let tps = latency.ops as f64 / seconds.max(f64::EPSILON);
         Ok(Report { acknowledged: latency.ops, tps, seconds, latency, disconnects })

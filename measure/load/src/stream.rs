@@ -89,7 +89,8 @@ pub fn run(options: &Options) -> Result<Report> {
         Op::Read | Op::Random if options.direct => OpenMode::ReadDirect,
         Op::Read | Op::Random => OpenMode::Read,
     };
-    let file = Fd::open(&options.file, mode).with_context(|| options.file.display().to_string())?;
+    let file =
+        Fd::open(&options.file, mode).with_context(|| format!("cannot open {}", options.file.display()))?;
     let mut reader = Reader::new(&file, options);
     if options.op == Op::Random {
         reader.random(options.warm_up, &mut Recorder::default())?;

@@ -44,12 +44,13 @@ impl Lines {
     /// Opens the ledger of the tables that were loaded as number `setup`.
     pub fn open(path: &Path, load: &str, setup: u64) -> Result<Self> {
         let name = || format!("the ledger {}", path.display());
-        let mut rest = BufReader::new(std::fs::File::open(path).with_context(name)?);
+        let mut rest =
+            BufReader::new(std::fs::File::open(path).with_context(|| format!("cannot open {}", name()))?);
         let mut first = String::new();
-        rest.read_line(&mut first).with_context(name)?;
+        rest.read_line(&mut first).with_context(|| format!("cannot read {}", name()))?;
         let found =
             first.trim_end().strip_prefix(load).and_then(|id| u64::from_str_radix(id.trim(), 16).ok());
-        let found = found.with_context(|| format!("{} is not one of {load}: {first:?}", name()))?;
+        let found = found.with_context(|| format!("{} is not a ledger of {load}: {first:?}", name()))?;
         ensure!(
             found == setup,
             "{} belongs to another load of the tables ({found:016x}, not {setup:016x}): name the right one with \

@@ -71,7 +71,9 @@ impl Checked for Etcd {
             let last = client_keys(&mut etcd, *client, &mut found)?;
             let held = (found.commits.len() - before) as i64;
             if held != last {
-                found.errors.push(format!("client {client}: {held} keys, the last one has number {last}"));
+                found
+                    .errors
+                    .push(format!("client {client} has {held} keys, but the last one has number {last}"));
             }
         }
         Ok(found)
@@ -85,7 +87,10 @@ fn client_keys(etcd: &mut Connection, client: i32, found: &mut Found) -> Result<
     loop {
         let page = etcd.range(&prefix, &from, PAGE)?;
         for (key, value) in &page {
-            let seq = key.strip_prefix(&prefix).and_then(|seq| seq.parse().ok()).context("a foreign key")?;
+            let seq = key
+                .strip_prefix(&prefix)
+                .and_then(|seq| seq.parse().ok())
+                .with_context(|| format!("this load did not write the key {key}"))?;
             if value.split(' ').next() != Some(key) {
                 found.errors.push(format!("{key} holds another key's value"));
             }

@@ -7,14 +7,14 @@ use super::figures::Figures;
 /// From `fillrandom : 35.1 micros/op 28465 ops/sec 1.0 seconds 28465 operations; …`, and the percentiles of
 /// `--histogram`.
 pub fn read(said: &str) -> Result<Figures> {
-    let line = said.lines().find(|line| line.contains(" micros/op ")).context("no rate")?;
+    let line = said.lines().find(|line| line.contains(" micros/op ")).context("the output has no rate")?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let before = |unit: &str| -> Option<f64> {
         let at = words.iter().position(|word| word.trim_end_matches(';') == unit)?;
         words[..at].last()?.parse().ok()
     };
     Ok(Figures {
-        per_second: before("ops/sec").context("no rate")?,
+        per_second: before("ops/sec").context("the output has no rate")?,
         operations: before("operations").map(|count| count as u64),
         mean_us: after(said, "Average:"),
         p50_us: after(said, "P50:"),

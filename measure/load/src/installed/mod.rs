@@ -67,7 +67,7 @@ impl Tool {
             Tool::RedisBenchmark => redis_benchmark::read(said),
             Tool::DbBench => db_bench::read(said),
         };
-        figures.with_context(|| format!("{} said: {}", self.program(), said.trim()))
+        figures.with_context(|| format!("cannot read what {} printed: {}", self.program(), said.trim()))
     }
 }
 

@@ -8,13 +8,13 @@ use crate::latency::{Recorder, Summary};
 /// The summary.
 pub fn read(said: &str) -> Result<Figures> {
     let failed: u64 = number_after(said, "number of failed transactions:").unwrap_or(0);
-    ensure!(failed == 0, "{failed} failed transactions");
+    ensure!(failed == 0, "{failed} transactions failed");
     let operations = number_after(said, "number of transactions actually processed:");
-    let operations = operations.context("no number of transactions")?;
+    let operations = operations.context("the output has no number of transactions")?;
     // Of a run in which the machine stood still it says no rate.
     let none = (operations == 0).then_some(0.0);
     Ok(Figures {
-        per_second: number_after(said, "tps =").or(none).context("no tps")?,
+        per_second: number_after(said, "tps =").or(none).context("the output has no tps")?,
         operations: Some(operations),
         mean_us: number_after::<f64>(said, "latency average =").map(|ms| ms * 1e3),
         ..Figures::default()
@@ -26,7 +26,7 @@ pub fn latencies(logs: &str) -> Result<Summary> {
     let mut recorder = Recorder::default();
     for line in logs.lines() {
         let us = line.split(' ').nth(2).and_then(|us| us.parse().ok());
-        let us = us.with_context(|| format!("not a line of pgbench's log: {line:?}"))?;
+        let us = us.with_context(|| format!("this is not a line of pgbench's log: {line:?}"))?;
         recorder.record(std::time::Duration::from_micros(us));
     }
     Ok(recorder.summary())

@@ -10,10 +10,10 @@ pub fn read(said: &str) -> Result<Figures> {
         line.split(',').map(|field| field.trim().trim_matches('"').to_owned()).collect()
     };
     let mut lines = said.lines().filter(|line| line.starts_with('"'));
-    let first = fields(lines.next().context("no CSV")?);
+    let first = fields(lines.next().context("the output has no CSV")?);
     // Before version 6.2 there is no head, and nothing but the rate.
     let (head, values) = match first.first().map(String::as_str) {
-        Some("test") => (first, fields(lines.next().context("a header, and no line below it")?)),
+        Some("test") => (first, fields(lines.next().context("the header has no line below it")?)),
         _ => (vec!["test".to_owned(), "rps".to_owned()], first),
     };
     let value = |name: &str| -> Option<f64> {
@@ -21,7 +21,7 @@ pub fn read(said: &str) -> Result<Figures> {
     };
     let us = |name: &str| value(name).map(|ms| ms * 1e3);
     Ok(Figures {
-        per_second: value("rps").context("no rate")?,
+        per_second: value("rps").context("the output has no rate")?,
         operations: None,
         mean_us: us("avg_latency_ms"),
         p50_us: us("p50_latency_ms"),

@@ -7,13 +7,13 @@ use super::figures::{Figures, number_after};
 /// The summary, and the histogram if there is one.
 pub fn read(said: &str) -> Result<Figures> {
     let reconnects: u64 = number_after(said, "reconnects:").unwrap_or(0);
-    ensure!(reconnects == 0, "{reconnects} reconnects: the server was lost meanwhile");
+    ensure!(reconnects == 0, "sysbench reconnected {reconnects} times: it lost the server meanwhile");
     let line = said.lines().find_map(|line| line.trim().strip_prefix("transactions:"));
     let per_second = line.and_then(|line| line.split_once('(')?.1.split(' ').next()?.parse().ok());
     let histogram = histogram(said);
     let us = |name: &str| number_after::<f64>(said, name).map(|ms| ms * 1e3);
     Ok(Figures {
-        per_second: per_second.context("no rate of transactions")?,
+        per_second: per_second.context("the output has no rate of transactions")?,
         operations: number_after(said, "transactions:"),
         mean_us: us("avg:"),
         p50_us: quantile(&histogram, 0.50),

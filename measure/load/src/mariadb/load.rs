@@ -51,7 +51,7 @@ impl Server for Mariadb {
              CREATE TABLE IF NOT EXISTS history (id BIGINT AUTO_INCREMENT PRIMARY KEY, delta BIGINT) ENGINE=InnoDB;
              INSERT IGNORE INTO accounts SELECT seq, 0 FROM seq_1_to_{ACCOUNTS}"
         );
-        self.open()?.execute(&tables).map_err(told).context("create the tables").map(drop)
+        self.open()?.execute(&tables).map_err(told).context("cannot create the tables").map(drop)
     }
 
     fn connect(&self, number: i32) -> Result<(Teller, i64)> {
@@ -89,7 +89,7 @@ impl Checked for Mariadb {
              (SELECT COALESCE(SUM(delta), 0) FROM {DATABASE}.history)"
         ))?;
         if sums[0][0] != sums[0][1] {
-            errors.push(format!("balances and history differ, a torn transaction: {sums:?}"));
+            errors.push(format!("the balances and the history differ (a torn transaction): {sums:?}"));
         }
         Ok(Found { commits, errors })
     }

@@ -27,7 +27,7 @@ impl Connection {
     /// `MariaDB 10.11.19-MariaDB`.
     pub fn version(&mut self) -> Result<String> {
         let version = self.texts("SELECT version()")?;
-        Ok(format!("MariaDB {}", version.first().context("no version")?))
+        Ok(format!("MariaDB {}", version.first().context("MariaDB does not say its version")?))
     }
 
     /// What the server has counted so far.
@@ -47,7 +47,7 @@ impl Connection {
 
     /// Rows of whole numbers.
     pub fn numbers<T: FromStr<Err = ParseIntError>>(&mut self, sql: &str) -> Result<Vec<Vec<T>>> {
-        let number = |value: Option<String>| -> Result<T> { Ok(value.context("NULL")?.parse()?) };
+        let number = |value: Option<String>| -> Result<T> { Ok(value.context("a column is NULL")?.parse()?) };
         let rows = self.query(sql).map_err(told)?;
         rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect()
     }

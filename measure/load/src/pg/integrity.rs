@@ -5,7 +5,7 @@ use postgres::Client;
 
 /// What amcheck finds wrong with any table or index of the database, and pgbench's sums.
 pub(crate) fn integrity(client: &mut Client) -> Result<Vec<String>> {
-    client.batch_execute("CREATE EXTENSION IF NOT EXISTS amcheck").context("load amcheck")?;
+    client.batch_execute("CREATE EXTENSION IF NOT EXISTS amcheck").context("cannot load amcheck")?;
     let mut errors = indexes(client)?;
     errors.extend(tables(client)?);
     errors.extend(pgbench_sums(client)?);

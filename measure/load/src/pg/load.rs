@@ -32,7 +32,7 @@ impl Server for Postgres {
     type Client = Inserter;
 
     fn prepare(&self) -> Result<()> {
-        connect(&self.connect)?.batch_execute(TABLE).context("create the ledger table")
+        connect(&self.connect)?.batch_execute(TABLE).context("cannot create the ledger table")
     }
 
     fn connect(&self, number: i32) -> Result<(Inserter, i64)> {
@@ -60,10 +60,11 @@ impl Checked for Postgres {
         client.batch_execute(
             "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off",
         )?;
-        let rows =
-            client.query("SELECT client, seq FROM seawall_ledger", &[]).context("read the ledger table")?;
+        let rows = client
+            .query("SELECT client, seq FROM seawall_ledger", &[])
+            .context("cannot read the ledger table")?;
         let commits = rows.iter().map(|row| Entry { client: row.get(0), seq: row.get(1) }).collect();
         client.batch_execute("RESET ALL")?;
-        Ok(Found { commits, errors: integrity(&mut client).context("check the database")? })
+        Ok(Found { commits, errors: integrity(&mut client).context("cannot check the database")? })
     }
 }

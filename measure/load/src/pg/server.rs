@@ -8,7 +8,7 @@ use crate::counters::Counters;
 
 /// A connection, in libpq's words.
 pub(crate) fn connect(how: &str) -> Result<Client> {
-    Client::connect(how, NoTls).context("connect to PostgreSQL")
+    Client::connect(how, NoTls).context("cannot connect to PostgreSQL")
 }
 
 /// `PostgreSQL 15.18`.

@@ -109,7 +109,7 @@ fn length(text: &str) -> Result<Option<usize>> {
     if text == "-1" {
         return Ok(None);
     }
-    let n: usize = text.parse().with_context(|| format!("not a length: {text:?}"))?;
+    let n: usize = text.parse().with_context(|| format!("{text:?} is not a length"))?;
     ensure!(n <= LONGEST, "a reply of {n} bytes is too long");
     Ok(Some(n))
 }

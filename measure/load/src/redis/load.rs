@@ -61,7 +61,7 @@ impl Checked for Redis {
             let count = redis.call(&["GET", &count_of(client)])?.number().unwrap_or(0);
             if members.len() as i64 != count {
                 found.errors.push(format!(
-                    "client {client}: {} in the set, the count says {count}: a torn transaction",
+                    "client {client} has {} numbers in the set, but its count is {count}: a torn transaction",
                     members.len()
                 ));
             }
@@ -74,7 +74,7 @@ impl Checked for Redis {
 fn members(redis: &mut Connection, client: i32) -> Result<Vec<i64>> {
     match redis.call(&["SMEMBERS", &set_of(client)])? {
         Reply::List(Some(members)) => {
-            members.iter().map(|seq| seq.number().context("a member that is no number")).collect()
+            members.iter().map(|seq| seq.number().context("a member of the set is not a number")).collect()
         }
         other => bail!("SMEMBERS replied {other:?}"),
     }

@@ -18,7 +18,7 @@ pub fn run(options: &Options, recorder: &mut Recorder) -> Result<Duration> {
     let end = started + Duration::from_secs_f64(options.seconds);
     let mut made = 0;
     while Instant::now() < end && made < options.ops.unwrap_or(u64::MAX) {
-        make(options, made, recorder).with_context(|| format!("database {made}"))?;
+        make(options, made, recorder).with_context(|| format!("cannot make database {made}"))?;
         made += 1;
     }
     let took = started.elapsed();
@@ -29,7 +29,7 @@ pub fn run(options: &Options, recorder: &mut Recorder) -> Result<Duration> {
 /// Timed from before the file is there until its first commit has returned; not the closing.
 fn make(options: &Options, number: u64, recorder: &mut Recorder) -> Result<()> {
     let path = path(&options.db, number);
-    ensure!(!path.exists(), "{} exists already", path.display());
+    ensure!(!path.exists(), "{} already exists", path.display());
     let begin = Instant::now();
     let db = schema::connect(&path, options.journal, options.synchronous, LIMIT)?;
     db.execute_batch(&format!(
@@ -43,7 +43,7 @@ fn check(options: &Options, number: u64) -> Result<()> {
     let path = path(&options.db, number);
     let db = schema::connect(&path, options.journal, options.synchronous, LIMIT)?;
     let found: i64 = db.query_row("SELECT number FROM first", [], |row| row.get(0))?;
-    ensure!(u64::try_from(found) == Ok(number), "{} holds {found}, not {number}", path.display());
+    ensure!(u64::try_from(found) == Ok(number), "{} holds the number {found}, not {number}", path.display());
     Ok(())
 }
 

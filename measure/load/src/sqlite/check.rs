@@ -23,10 +23,10 @@ impl Checked for Sqlite {
     fn find(&self, _: &BTreeSet<i32>) -> Result<Found> {
         // Writable, because a WAL left by a killed process has to be recovered; never created.
         let db = Connection::open_with_flags(&self.db, OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .with_context(|| format!("open {}", self.db.display()))?;
-        let commits = commits(&db).context("read the history table")?;
-        let mut errors = integrity(&db).context("check the database")?;
-        errors.extend(sums(&db).context("add up the accounts")?);
+            .with_context(|| format!("cannot open {}", self.db.display()))?;
+        let commits = commits(&db).context("cannot read the history table")?;
+        let mut errors = integrity(&db).context("cannot check the database")?;
+        errors.extend(sums(&db).context("cannot add up the accounts")?);
         Ok(Found { commits, errors })
     }
 }

@@ -48,7 +48,8 @@ fn transfers(options: &Options, recorder: &mut Recorder) -> Result<Duration> {
         seq += 1;
         left -= 1;
         let begin = Instant::now();
-        transfer(&mut db, options.client, seq, rows).with_context(|| format!("transaction {seq}"))?;
+        transfer(&mut db, options.client, seq, rows)
+            .with_context(|| format!("cannot commit transaction {seq}"))?;
         now = Instant::now();
         recorder.record(now - begin);
         if let Some(ledger) = &ledger {

@@ -85,7 +85,7 @@ static void found(const char *key, const char *value)
     int client;
     long number;
     if (sscanf(key, "%*x %d %ld", &client, &number) != 2)
-        fail("check", "a key that nobody wrote");
+        fail("check", "a key that this load did not write");
     make(client, number, wanted_key, wanted);
     if (memcmp(key, wanted_key, KEY_BYTES) || memcmp(value, wanted, VALUE_BYTES))
         fail("check", "a value that does not belong to its key");

@@ -60,7 +60,10 @@ pub fn setup(
 ) -> Result<SetupReport> {
     let SetupOptions { warehouses, items, customers, loaders } = *options;
     let scale = Scale { warehouses, items, customers };
-    ensure!(warehouses > 0 && items > 0 && customers > 9 && loaders > 0, "too little to load");
+    ensure!(
+        warehouses > 0 && items > 0 && customers > 9 && loaders > 0,
+        "there would be too little to load: --warehouses, --items and --loaders must be above 0, and --customers at least 10"
+    );
     let started = Instant::now();
     let database = targets::open(target)?;
     let mut keeper = database.keeper()?;

@@ -45,8 +45,11 @@ pub struct RunOptions {
 /// Runs the mix; `ledger` is the one that `setup` began. What was finished before an error, or before the server was lost, is in the result with the error;
 /// only what keeps the run from beginning is an error of this function.
 pub fn run(target: &Target, options: &RunOptions, ledger: &Path) -> Result<Outcome> {
-    ensure!(options.users > 0 && options.seconds > 0.0 && options.rampup >= 0.0, "nobody would do anything");
-    ensure!(options.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "a rate is above 0");
+    ensure!(
+        options.users > 0 && options.seconds > 0.0 && options.rampup >= 0.0,
+        "no user would do anything: --users and --seconds must be above 0, and --rampup at least 0"
+    );
+    ensure!(options.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "the rate must be above 0");
     ensure!(options.rate.is_none() || !options.keying, "keying and a rate exclude each other");
     let database = targets::open(target)?;
     let mut keeper = database.keeper()?;

@@ -19,11 +19,11 @@ struct Child {
 
 /// Runs all processes of the plan and waits for them.
 pub fn run_processes(plan: &Plan) -> Result<Vec<Outcome>> {
-    let (go_reader, go_writer) = pipe().context("pipe")?;
+    let (go_reader, go_writer) = pipe().context("cannot make a pipe")?;
     let mut children = Vec::new();
     for process in 0..plan.options.processes {
-        let (results, sender) = pipe().context("pipe")?;
-        match sys::fork().context("fork")? {
+        let (results, sender) = pipe().context("cannot make a pipe")?;
+        match sys::fork().context("cannot start a load process")? {
             Forked::Parent(pid) => children.push(Child { pid, results }),
             Forked::Child => {
                 drop(go_writer); // or the go signal (end of file) would never come

@@ -86,7 +86,7 @@ fn run_worker(plan: &Plan, number: u32, warm: &Barrier, go: &Barrier) -> Result<
     go.wait();
     let mut worker = prepared?;
     let mut clocks = Clocks::default();
-    worker.run(&mut clocks).with_context(|| format!("worker {number}"))?;
+    worker.run(&mut clocks).with_context(|| format!("worker {number} failed"))?;
     Ok((clocks, worker.written))
 }
 

@@ -34,7 +34,7 @@ impl Conf {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Parsed> {
         let name = || format!("{}", path.display());
-        let text = std::fs::read_to_string(path).with_context(name)?;
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", name()))?;
         Self::parse(&text).with_context(name)
     }
 

@@ -105,7 +105,7 @@ impl Keeper for PostgresKeeper {
                 bail!("a row has no columns")
             };
             let columns: Vec<&str> = fields.collect();
-            let columns = columns.try_into().ok().context("a row has another number of columns")?;
+            let columns = columns.try_into().ok().context("a row has the wrong number of columns")?;
             see(&Row { custid: custid.parse()?, updates: updates.parse()?, columns });
         }
         Ok(())

@@ -15,7 +15,7 @@ pub fn call(conf: &Conf, word: &str) -> Result<()> {
     let mut command = Command::new(&conf.external_script);
     // Standard output is the result's.
     command.arg(word).stdin(Stdio::null()).stdout(Stdio::null());
-    let status = command.status().with_context(name)?;
+    let status = command.status().with_context(|| format!("cannot run {}", name()))?;
     ensure!(status.success(), "{} ended with {status}", name());
     Ok(())
 }

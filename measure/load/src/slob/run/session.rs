@@ -216,7 +216,9 @@ fn ensure_all_there(work: Work, touched: u64) -> Result<(), Failure> {
         return Ok(());
     }
     let (first, last, wanted) = (rows.above() + 1, rows.r - 1, rows.count());
-    Err(Failure::Other(anyhow::anyhow!("rows {first} to {last} are {touched}, not {wanted}: rows are lost")))
+    Err(Failure::Other(anyhow::anyhow!(
+        "{touched} rows were found from {first} to {last}, not {wanted}: rows are lost"
+    )))
 }
 
 #[cfg(test)]

@@ -171,7 +171,8 @@ impl Keeper for PostgresKeeper {
         let mut all = Vec::new();
         for message in self.0.simple_query(sql).with_context(|| sql.to_owned())? {
             if let postgres::SimpleQueryMessage::Row(row) = message {
-                let numbers = (0..row.len()).map(|column| Ok(row.get(column).context("NULL")?.parse()?));
+                let numbers =
+                    (0..row.len()).map(|column| Ok(row.get(column).context("a column is NULL")?.parse()?));
                 all.push(numbers.collect::<Result<Vec<u64>>>()?);
             }
         }
