@@ -258,6 +258,6 @@ fn build(store: Store) -> Result<()> {
     let dir = base.join(store.name());
     fs::create_dir(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let built = store.build(&dir)?;
-    let name = built.file_name().context("a program has a name")?;
+    let name = built.file_name().context("the store's program has no name")?;
     fs::rename(&built, base.join("bin").join(name)).context("cannot put a store's program beside the others")
 }

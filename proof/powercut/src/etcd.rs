@@ -40,7 +40,7 @@ pub const ACTS: Acts = Acts { install, load, check };
 
 /// An empty member.
 fn install(boot: &Boot) -> Result<()> {
-    std::fs::create_dir_all(directory()).context("create etcd's directory")?;
+    std::fs::create_dir_all(directory()).context("cannot create etcd's directory")?;
     // It refuses one that others may read.
     std::fs::set_permissions(directory(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     start(boot, Side::Synced)?.stop_by(boot, Signal::SIGTERM).map(drop)

@@ -61,7 +61,7 @@ impl FileSystem {
         if self.attach(disk).is_err() {
             // A cut may tear ext4's own superblock, which is two sectors long. There are copies of it.
             let repaired = check(disk, "-y")?;
-            self.attach(disk).with_context(|| format!("after e2fsck: {repaired}"))?;
+            self.attach(disk).with_context(|| format!("cannot mount the disk after e2fsck: {repaired}"))?;
         }
         Ok(())
     }

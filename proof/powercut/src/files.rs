@@ -28,7 +28,7 @@ pub const ACTS: Acts = Acts { install, load, check };
 
 /// An empty directory.
 fn install(_: &Boot) -> Result<()> {
-    fs::create_dir_all(directory()).context("create the files' directory")
+    fs::create_dir_all(directory()).context("cannot create the files' directory")
 }
 
 /// Steps until the power fails.

@@ -56,8 +56,8 @@ pub const ACTS: Acts = Acts { install, load, check };
 
 /// A guest's file system, with the database in it.
 fn install(boot: &Boot) -> Result<()> {
-    fs::create_dir(directory()).context("create the image's directory")?;
-    File::create(image()).and_then(|file| file.set_len(IMAGE_BYTES)).context("create the image")?;
+    fs::create_dir(directory()).context("cannot create the image's directory")?;
+    File::create(image()).and_then(|file| file.set_len(IMAGE_BYTES)).context("cannot create the image")?;
     let mut guest = Guest::start(boot, Side::Unsafe)?;
     guest.end()
 }
@@ -100,7 +100,7 @@ fn check(boot: &Boot) -> Result<Checked> {
 /// Whoever starts a machine from the guard finds next to nothing.
 fn guard_problem() -> Result<Option<String>> {
     let bytes = fs::metadata(image())?.len();
-    Ok((bytes > GUARD_BYTES).then(|| format!("a guard of {bytes} bytes")))
+    Ok((bytes > GUARD_BYTES).then(|| format!("the guard is too long: {bytes} bytes")))
 }
 
 /// The image at rest is a file system that a bare check finds sound.
@@ -149,9 +149,9 @@ impl Guest {
 
     /// It commits, and goes on when something behind its disk was killed.
     fn must_outlive(&mut self, boot: &Boot, kill: fn() -> Result<()>) -> Result<()> {
-        self.must_commit(boot).context("before anything was killed")?;
+        self.must_commit(boot).context("the guest failed before anything was killed")?;
         kill()?;
-        self.must_commit(boot).context("after a process of its disk's was killed")
+        self.must_commit(boot).context("the guest failed after a process of its disk was killed")
     }
 
     /// Waits for more commits than can have been under way.
@@ -171,7 +171,7 @@ impl Guest {
         self.machine.wait_off(LIMIT)?;
         self.disk.take().map_or(Ok(()), Disk::end)?;
         let problems = self.machine.failures()?;
-        ensure!(problems.is_empty(), "the guest: {}", problems.join("\n"));
+        ensure!(problems.is_empty(), "the guest failed: {}", problems.join("\n"));
         ensure!(self.machine.has("done", self.phase)?, "the guest has not done its work");
         Ok(())
     }
@@ -197,7 +197,7 @@ fn switch_on(boot: &Boot, side: Side) -> Result<Machine> {
     // The port called like the database goes on where the last boot's ended.
     let port = dir.join(&files).with_extension(name);
     let _ = fs::remove_file(&port);
-    symlink(plan.ledger(), &port).context("a port to the ledger")?;
+    symlink(plan.ledger(), &port).context("cannot link a port to the ledger")?;
     Machine::start(&Start {
         options: options.to_vec(),
         ports: std::slice::from_ref(if name == "sqlite" { &"sqlite" } else { &"postgres" }),
@@ -228,7 +228,7 @@ pub fn build(programs: &Path, out: &Path) -> Result<()> {
     Parts::build(programs, &made, &More::default())?;
     tool::directory(&parts())?;
     mount(Some(&made), &parts(), None::<&Path>, MsFlags::MS_BIND, None::<&Path>)
-        .with_context(|| format!("{} beside the machines", made.display()))
+        .with_context(|| format!("cannot mount {} beside the machines", made.display()))
 }
 
 /// What guests need, for the check of what is installed.
@@ -237,6 +237,6 @@ pub fn build(programs: &Path, out: &Path) -> Result<()> {
 /// What is missing.
 pub fn installed(databases: &[Database]) -> Result<()> {
     let all = databases.iter().all(|database| matches!(database, Database::Postgres | Database::Sqlite));
-    ensure!(all, "in a guest there are only postgres and sqlite");
+    ensure!(all, "a guest can run only postgres and sqlite");
     tool::need("qemu-system-x86_64", "qemu-system-x86").map(drop)
 }

@@ -68,7 +68,8 @@ pub fn judge(
 pub fn verdict(check: Command) -> Result<Verdict> {
     let ended = program::finish(check, "the ledger check", LIMIT)?;
     // Exit code 1 is a verdict too: a bad one.
-    serde_json::from_str(&ended.stdout).with_context(|| format!("the ledger check: {ended}"))
+    serde_json::from_str(&ended.stdout)
+        .with_context(|| format!("the ledger check printed no verdict: {ended}"))
 }
 
 /// True if a guard's text stands where this file was.

@@ -42,7 +42,7 @@ impl Machine {
             .stderr(log)
             .spawn()
             .context("cannot start a machine")?;
-        let stdout = maker.stdout.take().context("piped above")?;
+        let stdout = maker.stdout.take().context("the machine has no output")?;
         let (sender, said) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {

@@ -57,7 +57,7 @@ fn install(boot: &Boot) -> Result<()> {
     program::run(install, "mariadb-install-db", LIMIT)?;
     let server = start(boot, Side::Synced)?;
     // Empty tables, so that a cut takes rows and not merely the tables.
-    program::run(commits(boot, "0"), "create the tables", LIMIT)?;
+    program::run(commits(boot, "0"), "creating the tables", LIMIT)?;
     server.stop(boot, Signal::SIGTERM)
 }
 
@@ -127,7 +127,7 @@ fn tablespaces() -> Vec<(PathBuf, Option<&'static str>)> {
 /// Each binary log by itself. Its last event may be cut off: a commit's events are not always one write, and a
 /// server leaves what its crash left, begins another log, and may give the same transaction id again.
 fn binary_log_problems() -> Result<Vec<String>> {
-    let index = fs::read_to_string(directory().join("binlog.index")).context("read binlog.index")?;
+    let index = fs::read_to_string(directory().join("binlog.index")).context("cannot read binlog.index")?;
     let mut problems = Vec::new();
     for name in index.lines() {
         let mut read = as_user("mariadb-binlog")?;
@@ -190,7 +190,7 @@ fn client() -> Command {
 
 /// Starts the server and waits until it takes connections.
 fn start(boot: &Boot, side: Side) -> Result<Server> {
-    user::directory(USER, Path::new(SOCKET).parent().context("a socket is in a directory")?)?;
+    user::directory(USER, Path::new(SOCKET).parent().context("the socket has no directory")?)?;
     let place = Place::of(boot, side, NAME, "mariadb")?;
     let mut command = match place.seawall_run(boot, side, Preset::Found) {
         Some(mut run) => {

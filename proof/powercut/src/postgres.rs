@@ -74,9 +74,9 @@ fn install(boot: &Boot) -> Result<()> {
     program::run(tables, "pgbench -i", LIMIT)?;
     let mut amcheck = client("psql")?;
     amcheck.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", "CREATE EXTENSION amcheck"]);
-    program::run(amcheck, "load amcheck", LIMIT)?;
+    program::run(amcheck, "loading amcheck", LIMIT)?;
     // An empty ledger table, so that a cut takes rows and not merely the table.
-    program::run(commits(boot, "0"), "create the ledger table", LIMIT)?;
+    program::run(commits(boot, "0"), "creating the ledger table", LIMIT)?;
     server.stop(boot, server::END)
 }
 

@@ -99,12 +99,7 @@ impl Running {
         let deadline = Instant::now() + limit;
         while !is_ready() {
             self.must_run()?;
-            ensure!(
-                Instant::now() < deadline,
-                "{} does not get ready: {}",
-                self.what,
-                tail(&text(&self.err))
-            );
+            ensure!(Instant::now() < deadline, "{} did not get ready: {}", self.what, tail(&text(&self.err)));
             sleep(POLL);
         }
         Ok(())
@@ -113,7 +108,7 @@ impl Running {
     /// Asks it by this signal to end, and waits until it has.
     pub fn stop(self, signal: Signal, limit: Duration) -> Result<Ended> {
         let pid = Pid::from_raw(self.child.id() as i32);
-        kill(pid, signal).with_context(|| format!("ask {} to end", self.what))?;
+        kill(pid, signal).with_context(|| format!("cannot ask {} to end", self.what))?;
         self.wait(limit)
     }
 

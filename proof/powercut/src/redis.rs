@@ -111,7 +111,7 @@ fn settings(boot: &Boot, side: Side, data: &Path) -> Vec<String> {
 
 /// The directory of the socket, in the machine's own memory.
 fn make_sockets() -> Result<()> {
-    user::directory(USER, Path::new(SOCKET).parent().context("a socket is in a directory")?)
+    user::directory(USER, Path::new(SOCKET).parent().context("the socket has no directory")?)
 }
 
 /// Starts the server and waits until it answers.

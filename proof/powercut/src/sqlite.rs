@@ -35,9 +35,10 @@ pub const ACTS: Acts = Acts { install, load, check };
 
 /// An empty database.
 fn install(boot: &Boot) -> Result<()> {
-    std::fs::create_dir_all(directory()).context("create SQLite's directory")?;
+    std::fs::create_dir_all(directory()).context("cannot create SQLite's directory")?;
     let place = place(boot, Side::Synced)?;
-    program::run(writer(boot, Side::Synced, &place, "1", "0")?, "create the SQLite database", LIMIT).map(drop)
+    program::run(writer(boot, Side::Synced, &place, "1", "0")?, "creating the SQLite database", LIMIT)
+        .map(drop)
 }
 
 /// Commits until the power fails.
@@ -45,7 +46,7 @@ fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
     let (side, place) = (boot.plan.side, place(boot, boot.plan.side)?);
     // Changing the journal mode needs the database alone.
-    program::run(writer(boot, side, &place, "1", "0")?, "set the journal mode", LIMIT)?;
+    program::run(writer(boot, side, &place, "1", "0")?, "setting the journal mode", LIMIT)?;
     let mut writers = Vec::new();
     for client in CLIENTS {
         writers.push(program::start(writer(boot, side, &place, client, FOREVER)?, "the SQLite load")?);

@@ -27,7 +27,7 @@ pub fn of(database: Database) -> Option<Store> {
 }
 
 fn store(boot: &Boot) -> Result<Store> {
-    of(boot.plan.database).context("not a store")
+    of(boot.plan.database).context("this database is not a store")
 }
 
 fn directory(store: Store) -> PathBuf {
@@ -48,9 +48,9 @@ pub const ACTS: Acts = Acts { install, load, check };
 
 /// An empty store.
 fn install(boot: &Boot) -> Result<()> {
-    fs::create_dir_all(directory(store(boot)?)).context("create the store's directory")?;
+    fs::create_dir_all(directory(store(boot)?)).context("cannot create the store's directory")?;
     let place = place(boot, Side::Synced)?;
-    program::run(run(boot, Side::Synced, &place, "0")?, "make the store", LIMIT).map(drop)
+    program::run(run(boot, Side::Synced, &place, "0")?, "making the store", LIMIT).map(drop)
 }
 
 /// Commits until the power fails.
@@ -104,7 +104,7 @@ fn own_checker_problem(store: Store) -> Result<Option<String>> {
         }
         Store::Lmdb => {
             let copy = Path::new("/tmp/copy");
-            fs::create_dir(copy).context("create a directory for a copy")?;
+            fs::create_dir(copy).context("cannot create a directory for a copy")?;
             let mut copier = command("mdb_copy", &["-c"]);
             copier.arg(&data).arg(copy);
             copier

@@ -34,6 +34,7 @@ pub fn command(name: &str, program: impl AsRef<OsStr>) -> Result<Command> {
 /// As [`named`], or if it cannot be made.
 pub fn directory(name: &str, path: &Path) -> Result<()> {
     let user = named(name)?;
-    fs::create_dir_all(path).with_context(|| format!("create {}", path.display()))?;
-    chown(path, Some(user.uid), Some(user.gid)).with_context(|| format!("give {} to {name}", path.display()))
+    fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
+    chown(path, Some(user.uid), Some(user.gid))
+        .with_context(|| format!("cannot give {} to {name}", path.display()))
 }

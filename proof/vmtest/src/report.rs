@@ -22,7 +22,7 @@ pub trait Outcome: Serialize {
 /// # Errors
 /// If the file cannot be written.
 pub fn give(outcome: &impl Outcome, json: &Path) -> Result<bool> {
-    std::fs::write(json, serde_json::to_string_pretty(outcome)?).context("writing the result")?;
+    std::fs::write(json, serde_json::to_string_pretty(outcome)?).context("cannot write the result")?;
     outcome.print();
     println!("{}", json.display());
     Ok(outcome.is_clean())

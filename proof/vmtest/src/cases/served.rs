@@ -79,7 +79,7 @@ impl Served {
             let ended = self.process.try_wait()?;
             ensure!(
                 ended.is_none() && Instant::now() < end,
-                "seawall disk does not get ready: {}",
+                "seawall disk did not get ready: {}",
                 self.said()
             );
             std::thread::sleep(Duration::from_millis(10));
