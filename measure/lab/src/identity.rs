@@ -75,9 +75,8 @@ impl Identity {
     /// Gives a file or directory to this user.
     pub fn own(&self, path: &Path) -> Result<()> {
         match self.other {
-            Some((uid, gid)) => {
-                chown(path, Some(uid), Some(gid)).with_context(|| format!("chown {}", path.display()))
-            }
+            Some((uid, gid)) => chown(path, Some(uid), Some(gid))
+                .with_context(|| format!("cannot change the owner of {}", path.display())),
             None => Ok(()),
         }
     }
@@ -92,7 +91,7 @@ impl Identity {
 
     /// Creates a directory of this user.
     pub fn create_dir(&self, dir: &Path) -> Result<()> {
-        fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+        fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         self.own(dir)
     }
 }

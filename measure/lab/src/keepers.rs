@@ -80,7 +80,7 @@ impl Keepers {
     /// # Errors
     /// If nobody answers.
     pub fn round_trip_us(&self, ends: Ends, times: usize) -> Result<f64> {
-        ping(self.pongs.first().context("no keepers")?.address(), ends, times)
+        ping(self.pongs.first().context("there are no keepers")?.address(), ends, times)
     }
 
     /// The same to all of them at once, each over when as many have answered as confirm a commit.

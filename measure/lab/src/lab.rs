@@ -100,5 +100,5 @@ fn ensure_writable(out: &Path) -> Result<()> {
     let probe = out.join(".probe");
     let tried = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&probe, ""));
     let _ = std::fs::remove_file(&probe);
-    tried.with_context(|| format!("results cannot be written to {}: choose another --out", out.display()))
+    tried.with_context(|| format!("cannot write results to {} (choose another --out)", out.display()))
 }

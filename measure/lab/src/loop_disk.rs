@@ -57,7 +57,7 @@ impl LoopDisk {
     }
 
     fn with(lab: &Lab, name: &str, image: PathBuf, files: FileSystem) -> Result<Self> {
-        ensure!(lab.identity.is_other(), "mounting a file system of its own needs root");
+        ensure!(lab.identity.is_other(), "mounting a file system needs root");
         let disk = LoopDisk { at: lab.work.data(&format!("{name}-fs")), image };
         let mut mkfs = Command::new(files.maker());
         mkfs.args(files.options()).arg(&disk.image);
@@ -76,20 +76,24 @@ impl LoopDisk {
         let mut direct = Command::new("losetup");
         direct.arg("--direct-io=on").arg(format!("/dev/{}", disk.block()?));
         run(direct, "losetup --direct-io=on")?;
-        throttle::prove(&disk.number()?, disk.path()).context("a stand-in for a device")?;
+        throttle::prove(&disk.number()?, disk.path()).context("cannot make a stand-in for a device")?;
         Ok(disk)
     }
 
     /// Its numbers, as control groups name it.
     pub fn number(&self) -> Result<String> {
         let path = format!("/sys/block/{}/dev", self.block()?);
-        Ok(std::fs::read_to_string(&path).with_context(|| format!("read {path}"))?.trim().to_owned())
+        Ok(std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?.trim().to_owned())
     }
 
     /// `loop0`
     fn block(&self) -> Result<String> {
         let found = Placement::of(&self.at)?;
-        found.mapping.first().cloned().with_context(|| format!("what {} lies on", self.at.display()))
+        found
+            .mapping
+            .first()
+            .cloned()
+            .with_context(|| format!("cannot tell what {} lies on", self.at.display()))
     }
 
     /// Where it is mounted.

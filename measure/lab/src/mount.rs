@@ -97,7 +97,7 @@ impl<'a> Mount<'a> {
 
     /// The daemon of its pool.
     pub fn daemon(&self) -> Result<u32> {
-        self.pool.daemon().context("the mount's daemon is not there")
+        self.pool.daemon().context("the mount's daemon is not running")
     }
 
     /// The process that serves it.
@@ -108,7 +108,7 @@ impl<'a> Mount<'a> {
             line.contains(" --serving") && line.contains(&pool)
         };
         let found = process::descendants(std::process::id()).into_iter().find(serves);
-        found.context("the mount's process is not there")
+        found.context("the mount's process is not running")
     }
 
     /// All of Seawall's processes, to be killed in this order: who starts others comes first.

@@ -49,7 +49,7 @@ impl Pool {
         (area, bytes): (PathBuf, u64),
     ) -> Result<Self> {
         let path = path_of(name);
-        let place = area.to_str().context("a path that is no text")?;
+        let place = area.to_str().context("the spill area's path is not UTF-8")?;
         let options = ["--emulated", "--spill", place, "--spill-size", &bytes.to_string()];
         let mut pool = Self::make(tools, identity, size, path, &options)?;
         pool.area = Some(area);
@@ -83,8 +83,8 @@ impl Pool {
             log: String,
         }
         // Whoever only looks at such a log is sent all of it.
-        let named: Named =
-            serde_json::from_slice(&fs::read(&pool.path)?).context("the file of a kept log")?;
+        let named: Named = serde_json::from_slice(&fs::read(&pool.path)?)
+            .context("cannot read the file of a log that keepers keep")?;
         (pool.medium, pool.uuid) = (Medium::Replicated.label().into(), named.log);
         Ok(pool)
     }
@@ -216,7 +216,11 @@ impl Pool {
         let mut stop = self.seawall();
         stop.arg("stop").arg("--pool").arg(&self.path);
         let said = stop.output()?;
-        ensure!(self.daemon().is_none(), "seawall stop: {}", String::from_utf8_lossy(&said.stderr).trim());
+        ensure!(
+            self.daemon().is_none(),
+            "seawall stop left the daemon running: {}",
+            String::from_utf8_lossy(&said.stderr).trim()
+        );
         Ok(())
     }
 
@@ -268,7 +272,7 @@ impl Pool {
         command.args(words).arg(&self.path).arg("--json");
         let what = format!("seawall {}", words[0]);
         let json = run(command, &what)?;
-        serde_json::from_slice(&json).with_context(|| format!("`{what} --json`"))
+        serde_json::from_slice(&json).with_context(|| format!("cannot read the output of `{what} --json`"))
     }
 }
 

@@ -62,7 +62,7 @@ pub fn pause(duration: Duration) -> Result<()> {
 pub fn wait_until(what: &str, limit: Duration, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     let end = Instant::now() + limit;
     while !is_so()? {
-        ensure!(Instant::now() < end, "{what}: not within {} s", limit.as_secs());
+        ensure!(Instant::now() < end, "{what}: this did not happen within {} s", limit.as_secs());
         pause(2 * POLL)?;
     }
     Ok(())
@@ -104,7 +104,7 @@ pub fn start(mut command: Command, what: &str, gentle: i32) -> Result<Running> {
         });
     }
     let program = command.get_program().to_string_lossy().into_owned();
-    let child = spawn(&mut command).with_context(|| format!("start {what} ({program})"))?;
+    let child = spawn(&mut command).with_context(|| format!("cannot start {what} ({program})"))?;
     Ok(Running { child, what: what.to_owned(), gentle, captured: None, ended: None })
 }
 
@@ -164,7 +164,7 @@ impl Running {
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> Result<bool> {
         if self.ended.is_none() {
-            self.ended = self.child.try_wait().with_context(|| format!("wait for {}", self.what))?;
+            self.ended = self.child.try_wait().with_context(|| format!("cannot wait for {}", self.what))?;
         }
         if self.ended.is_some() {
             disown(self.child.id());
@@ -203,7 +203,7 @@ impl Running {
         if said == 0 {
             return Ok(());
         }
-        Err(io::Error::last_os_error()).with_context(|| format!("wait for {} to stop", self.what))
+        Err(io::Error::last_os_error()).with_context(|| format!("cannot wait for {} to stop", self.what))
     }
 
     /// Waits for its end, or ends it when the lab is interrupted.
@@ -241,7 +241,7 @@ impl Running {
     }
 
     fn collect(&mut self) -> Result<Ended> {
-        let status = self.ended.context("collected before its end")?;
+        let status = self.ended.context("the output was read before the process ended")?;
         let [mut stdout, mut stderr] = [Vec::new(), Vec::new()];
         if let Some([out, err]) = &mut self.captured {
             for (file, bytes) in [(out, &mut stdout), (err, &mut stderr)] {
@@ -274,5 +274,5 @@ impl Drop for Running {
 }
 
 fn memory_file() -> Result<File> {
-    Ok(memfd_create("output", MemfdFlags::CLOEXEC).context("memory file")?.into())
+    Ok(memfd_create("output", MemfdFlags::CLOEXEC).context("cannot create a file in memory")?.into())
 }

@@ -48,7 +48,7 @@ impl Drop for SlowDisk {
         self.files = None;
         // The loop device lets go of it a moment after the unmount.
         if let Err(e) = self.disk.wait_closed() {
-            errln!("seawall-lab: the slow disk: {e:#}");
+            errln!("seawall-lab: cannot close the slow disk: {e:#}");
         }
     }
 }

@@ -42,28 +42,28 @@ pub fn create(lab: &Lab, side: Side, journal: JournalMode) -> Result<String> {
     let mut load = lab.command(&lab.tools.load);
     load.arg("sqlite").arg("--db").arg(dir.join("bank.db"));
     load.args(["--journal", journal.pragma(), "--seconds", "0"]);
-    let json = run(load, "create the SQLite database")?;
-    let report: Report = serde_json::from_slice(&json).context("the SQLite load's report")?;
+    let json = run(load, "creating the SQLite database")?;
+    let report: Report = serde_json::from_slice(&json).context("cannot read the SQLite load's report")?;
     Ok(report.sqlite_version)
 }
 
 /// One measured run.
 pub fn measure(lab: &Lab, side: Side, shape: Shape) -> Result<Report> {
     let json = run(load(lab, side, shape, None)?, "the SQLite load")?;
-    serde_json::from_slice(&json).context("the SQLite load's report")
+    serde_json::from_slice(&json).context("cannot read the SQLite load's report")
 }
 
 /// What the load reported as committed is there, and the database is sound.
 pub fn check_work(lab: &Lab, side: Side, journal: JournalMode, reported: u64) -> Result<()> {
     let found = commits_in(lab, lab.command(&lab.tools.load), &dir(lab, side, journal).join("bank.db"))?;
-    ensure!(found == reported, "SQLite reported {reported} commits and holds {found}");
+    ensure!(found == reported, "SQLite reported {reported} commits, but holds {found}");
     Ok(())
 }
 
 /// How many commits a sound database holds; `check` is the load's program as it is to be run.
 pub fn commits_in(lab: &Lab, mut check: Command, db: &Path) -> Result<u64> {
     let ledger = lab.work.log("ledger-none"); // every commit counts, none is looked for by name
-    std::fs::write(&ledger, "").context("an empty ledger")?;
+    std::fs::write(&ledger, "").context("cannot create an empty ledger")?;
     check.arg("check-sqlite").arg("--db").arg(db).arg("--ledger").arg(&ledger);
     let found: Verdict = serde_json::from_slice(&run(check, "the SQLite check")?)?;
     Ok(found.found)

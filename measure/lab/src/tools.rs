@@ -25,7 +25,7 @@ pub struct Tools {
 impl Tools {
     /// Finds our own programs; `stage` is where they are copied when another user has to run them.
     pub fn find(seawall: Option<&Path>, identity: &Identity, stage: &Path) -> Result<Self> {
-        let own_dir = env::current_exe().context("find this program")?;
+        let own_dir = env::current_exe().context("cannot find this program")?;
         let own_dir = own_dir.parent().context("this program has no directory")?;
         let seawall = match seawall {
             Some(path) => path.to_owned(),
@@ -37,7 +37,7 @@ impl Tools {
         let beside = seawall.with_file_name("seawall-load");
         let load = if beside.is_file() { beside } else { own_dir.join("seawall-load") };
         for (program, hint) in [(&seawall, ", or name it with --seawall PATH"), (&load, "")] {
-            ensure!(program.is_file(), "{} is missing: `make build` builds it{hint}", program.display());
+            ensure!(program.is_file(), "{} is missing: build it with `make build`{hint}", program.display());
         }
         let preload = env::var_os("SEAWALL_PRELOAD").map(PathBuf::from);
         let tools = Tools { seawall: fs::canonicalize(seawall)?, load: fs::canonicalize(load)?, preload };
@@ -50,7 +50,8 @@ impl Tools {
         let preload = self.preload.clone().or_else(|| preload_of(&self.seawall));
         let copy = |from: &Path, name: &str| -> Result<PathBuf> {
             let to = stage.join(name);
-            fs::copy(from, &to).with_context(|| format!("copy {} to {}", from.display(), to.display()))?;
+            fs::copy(from, &to)
+                .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
             Ok(to)
         };
         Ok(Tools {
@@ -94,7 +95,10 @@ pub fn postgres_bin() -> Result<PathBuf> {
 
 /// PostgreSQL's version, without the distribution's own: `15.4`.
 pub fn postgres_version(bin: &Path) -> Result<String> {
-    let said = Command::new(bin.join("postgres")).arg("--version").output().context("ask postgres")?;
+    let said = Command::new(bin.join("postgres"))
+        .arg("--version")
+        .output()
+        .context("cannot ask postgres for its version")?;
     let said = String::from_utf8_lossy(&said.stdout);
     let version = said.trim().trim_start_matches("postgres (PostgreSQL) ");
     Ok(version.split(" (").next().unwrap_or_default().to_owned())
@@ -103,7 +107,7 @@ pub fn postgres_version(bin: &Path) -> Result<String> {
 /// A program's version, as `--version` says it: the first word that looks like one.
 pub fn version_of(program: &Path) -> Result<String> {
     let said = Command::new(program).arg("--version").output();
-    let said = said.with_context(|| format!("ask {} for its version", program.display()))?;
+    let said = said.with_context(|| format!("cannot ask {} for its version", program.display()))?;
     let text = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     let mut words = text.split_whitespace().map(|word| word.trim_start_matches("v="));
     let looks_like_one = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

@@ -96,7 +96,8 @@ impl WorkDir {
 
     /// Writes everything dirty to this disk, so that no side pays for the one before it.
     pub fn sync(&self) -> Result<()> {
-        rustix::fs::syncfs(File::open(&self.path)?).with_context(|| format!("sync {}", self.path.display()))
+        rustix::fs::syncfs(File::open(&self.path)?)
+            .with_context(|| format!("cannot sync {}", self.path.display()))
     }
 }
 
@@ -112,19 +113,19 @@ impl Drop for WorkDir {
 
 /// Room for ordinary users on the file system of `path`, which answers itself.
 pub fn free_bytes(path: &Path) -> Result<u64> {
-    let found =
-        rustix::fs::statvfs(path).with_context(|| format!("how much room is in {}", path.display()))?;
+    let found = rustix::fs::statvfs(path)
+        .with_context(|| format!("cannot tell how much room is in {}", path.display()))?;
     Ok(found.f_bavail * found.f_frsize)
 }
 
 fn prepare(path: &Path, identity: &Identity) -> Result<PathBuf> {
     identity.create_dir(path)?;
-    fs::canonicalize(path).with_context(|| format!("find {}", path.display()))
+    fs::canonicalize(path).with_context(|| format!("cannot find {}", path.display()))
 }
 
 fn lock(path: &Path) -> Result<File> {
-    let file =
-        File::create(path.join("lock")).with_context(|| format!("create a file in {}", path.display()))?;
+    let file = File::create(path.join("lock"))
+        .with_context(|| format!("cannot create a file in {}", path.display()))?;
     let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
     ensure!(locked.is_ok(), "{} is in use by another run: choose another --work", path.display());
     Ok(file)

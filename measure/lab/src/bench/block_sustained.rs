@@ -126,7 +126,7 @@ impl<'a> Scene<'a> {
     fn set_up(lab: &'a Lab, scope: Scope, disks: Disks) -> Result<Self> {
         // Twice what its files take: on one that is nearly full ext4 writes back before it lets anybody write.
         let on_it = log_bytes(scope.pool) + file_bytes(scope.pool) * SIDES.len() as u64;
-        let mount = || SlowDisk::mount(lab, 2 * on_it, FLUSH).context("the slow disk");
+        let mount = || SlowDisk::mount(lab, 2 * on_it, FLUSH).context("cannot mount the slow disk");
         let slow = (disks != Disks::One).then(mount).transpose()?;
         let place = match &slow {
             Some(slow) if disks == Disks::SlowLog => slow.path().join("log"),

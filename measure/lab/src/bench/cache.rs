@@ -224,7 +224,7 @@ impl<'a> Scene<'a> {
         args.extend(more);
         let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
         args.extend(["--file".into(), self.dir.join(name).into_os_string()]);
-        serde_json::from_slice(&self.load(pool, &self.dir, args)?).context("the load's report")
+        serde_json::from_slice(&self.load(pool, &self.dir, args)?).context("cannot read the load's report")
     }
 
     /// Of a file of its own for each pool: what one has logged must not be behind the other's back.
@@ -249,7 +249,7 @@ impl<'a> Scene<'a> {
         ];
         let mut args: Vec<OsString> = args.map(Into::into).into();
         args.extend(["--dir".into(), dir.clone().into_os_string()]);
-        serde_json::from_slice(&self.load(Some(pool), &dir, args)?).context("the load's report")
+        serde_json::from_slice(&self.load(Some(pool), &dir, args)?).context("cannot read the load's report")
     }
 
     fn load(&self, pool: Option<&Pool>, dir: &Path, args: Vec<OsString>) -> Result<Vec<u8>> {

@@ -105,13 +105,13 @@ impl Scene<'_> {
         let dir = self.lab.data(who.side(), &format!("first-{}-{}", who.key(), journal.pragma()));
         self.lab.fresh_dir(&dir)?;
         if who == Who::Root {
-            std::os::unix::fs::chown(&dir, Some(0), Some(0)).context("root's own directory")?;
+            std::os::unix::fs::chown(&dir, Some(0), Some(0)).context("cannot give the directory to root")?;
         }
         self.mount.settle()?;
         self.root.drain_if_running()?;
         self.lab.settle()?;
         let json = run_process(self.load(journal, who, &dir), "the SQLite load")?;
-        serde_json::from_slice(&json).context("the SQLite load's report")
+        serde_json::from_slice(&json).context("cannot read the SQLite load's report")
     }
 
     fn load(&self, journal: JournalMode, who: Who, dir: &Path) -> Command {

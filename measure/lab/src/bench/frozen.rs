@@ -75,7 +75,7 @@ const FIGURES: [Figure<Run>; 3] =
 /// Measures everything. The lab's pool is one on the disk.
 pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let title = |way: Way| {
-        let how = if way.1 { "neighbours are stopped" } else { "nobody is stopped" };
+        let how = if way.1 { "neighbours are stopped" } else { "no writer is stopped" };
         format!("frozen, {}, {how}", name(way))
     };
     let told = |run: &Run| format!("{} µs at worst", short(run.stall));
@@ -119,11 +119,11 @@ fn one(lab: &Lab, (side, disturbed): Way, scope: Scope) -> Result<Run> {
 
 fn report(dir: &Path, writer: usize) -> Result<Report> {
     let path = dir.join(format!("report{writer}"));
-    let report: Report =
-        serde_json::from_slice(&fs::read(&path)?).with_context(|| path.display().to_string())?;
+    let report: Report = serde_json::from_slice(&fs::read(&path)?)
+        .with_context(|| format!("cannot read the report in {}", path.display()))?;
     anyhow::ensure!(
         report.verified.errors == 0,
-        "writer {writer}: damaged data: {:?}",
+        "writer {writer} found damaged data: {:?}",
         report.verified.examples
     );
     Ok(report)

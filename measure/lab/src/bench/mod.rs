@@ -99,7 +99,7 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     outln!("  idle processors:   {}", results.machine.idle);
     let path = options.common.out.join("bench.json");
     fs::write(&path, serde_json::to_vec_pretty(&results)?)
-        .with_context(|| format!("write {}", path.display()))?;
+        .with_context(|| format!("cannot write {}", path.display()))?;
     outln!("\nAll figures: {}", path.display());
     Ok(())
 }

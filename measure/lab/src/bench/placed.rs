@@ -39,7 +39,7 @@ impl Placed<'_> {
         self.lab.fresh_dir(&self.dir)?;
         let mut load = self.lab.command(&self.lab.tools.load);
         load.args(self.arguments()).args(["--warmup", "0", "--ops", "1"]);
-        run(load, "the preparation of the file").map(drop)
+        run(load, "preparing the file").map(drop)
     }
 
     /// The same, unless an earlier run left it.
@@ -87,7 +87,7 @@ impl Placed<'_> {
 
 /// What the load printed; damage that it found is an error.
 pub fn report(json: &[u8]) -> Result<Report> {
-    let report: Report = serde_json::from_slice(json).context("the write load's report")?;
-    ensure!(report.verified.errors == 0, "damaged data: {:?}", report.verified.examples);
+    let report: Report = serde_json::from_slice(json).context("cannot read the write load's report")?;
+    ensure!(report.verified.errors == 0, "the load found damaged data: {:?}", report.verified.examples);
     Ok(report)
 }

@@ -73,7 +73,7 @@ pub fn steps(scope: Scope) -> usize {
 /// Measures everything. Nothing where we may not mount the slow disk.
 pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     if !SlowDisk::is_possible() {
-        return Ok((Vec::new(), "spill: not measured, the slow disk needs root\n".into()));
+        return Ok((Vec::new(), "spill: not measured (mounting the slow disk needs root)\n".into()));
     }
     let scene = Scene::set_up(lab, scope)?;
     let title = |who: Who| format!("a burst of commits, {}", who.key());
@@ -93,7 +93,7 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn set_up(lab: &'a Lab, scope: Scope) -> Result<Self> {
-        let slow = SlowDisk::mount(lab, slow_bytes(scope), FLUSH).context("the slow disk")?;
+        let slow = SlowDisk::mount(lab, slow_bytes(scope), FLUSH).context("cannot mount the slow disk")?;
         let dir = lab.work.data("spill");
         lab.fresh_dir(&dir)?;
         let burst = scope.pool * BURST;

@@ -69,7 +69,7 @@ pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
         lab.settle()?;
         let times = (0..STARTS).map(|_| measure(command(lab, &disk, who, &dir)));
         let times = times.collect::<Result<Vec<_>>>()?;
-        Ok(Spread::of(&times).context("no starts")?.median)
+        Ok(Spread::of(&times).context("no start was measured")?.median)
     })?;
     let header = ["a start", "ms", "beyond the bare one, ms"];
     // Beyond the bare start of the same rounds, at the median.
@@ -95,7 +95,7 @@ fn command(lab: &Lab, disk: &Pool, who: Who, dir: &Path) -> Command {
 fn measure(command: Command) -> Result<f64> {
     let begin = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let said = run_process(command, "the command that is started")?;
-    let then: u64 = String::from_utf8_lossy(&said).trim().parse().context("the time")?;
+    let then: u64 = String::from_utf8_lossy(&said).trim().parse().context("the command printed no time")?;
     Ok((then as f64 - begin.as_nanos() as f64) / 1e6)
 }
 

@@ -92,7 +92,7 @@ pub fn steps(scope: Scope) -> usize {
 /// Measures everything.
 pub fn run(lab: &Lab, scope: Scope) -> Result<SectionResult> {
     let amounts = Amounts::of(lab.pool.size(), scope.quick);
-    lab.progress.doing("what the disk takes");
+    lab.progress.doing("measuring the disk's own rate");
     let disk = Disk::probe(lab, BLOCK_BYTES, amounts.file)?;
     let runs: Vec<Run> = runs(scope).into_iter().map(|run| run.paced(disk)).collect();
     let mut rounds: Vec<Rounds> = runs.iter().map(|_| Rounds::default()).collect();

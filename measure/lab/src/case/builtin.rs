@@ -53,12 +53,16 @@ pub struct Found {
 pub fn find(name: &str) -> Result<Found> {
     let (file, text) = match CASES.iter().find(|(known, _)| *known == name) {
         Some((known, text)) => (format!("{known}.toml"), (*text).to_owned()),
-        None if name.contains('/') || Path::new(name).extension().is_some() => {
-            (name.to_owned(), fs::read_to_string(name).with_context(|| format!("read the case {name}"))?)
-        }
+        None if name.contains('/') || Path::new(name).extension().is_some() => (
+            name.to_owned(),
+            fs::read_to_string(name).with_context(|| format!("cannot read the case {name}"))?,
+        ),
         None => {
             let known: Vec<_> = CASES.iter().map(|(name, _)| *name).collect();
-            bail!("there is no case {name:?}: {}, or the path of a file (./{name}.toml)", known.join(", "))
+            bail!(
+                "there is no case {name:?}: name one of {}, or give the path of a file (./{name}.toml)",
+                known.join(", ")
+            )
         }
     };
     Ok(Found { case: parse(&file, &text)?, text })
@@ -107,7 +111,7 @@ pub fn list() -> Result<()> {
             case.rounds.get_ref(),
             case.seconds.get_ref(),
             minutes(planned(&case)),
-            if case.by_name { "; only by its name, not of --all" } else { "" }
+            if case.by_name { "; run only by its name, not with --all" } else { "" }
         );
         for configuration in case.expanded() {
             outln!("    {:<22} {}", configuration.name, configuration.title);

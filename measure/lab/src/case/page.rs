@@ -13,10 +13,10 @@ use super::builtin;
 /// # Errors
 /// If there is a mistake in a case; of the file.
 pub fn write(page: &Path) -> Result<()> {
-    let now = fs::read_to_string(page).with_context(|| format!("read {}", page.display()))?;
+    let now = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
     let wanted = current(&now)?;
     if wanted != now {
-        fs::write(page, wanted).with_context(|| format!("write {}", page.display()))?;
+        fs::write(page, wanted).with_context(|| format!("cannot write {}", page.display()))?;
         outln!("{} rewritten", page.display());
     }
     Ok(())

@@ -100,11 +100,11 @@ fn what_does_not_fit_together_is_told() {
         (
             "[pgbench]\n",
             "[tprocc]\nwarehouses = 1\nitems = 100\ncustomers = 10\nusers = 2\n[pgbench]\n",
-            "one load",
+            "only one load",
         ),
         ("[pgbench]\n", "[devices]\nwrites_per_second = 1\n[pgbench]\n", "from 50"),
         ("seconds = 5\n", "seconds = 5\nflush_ms = 1001\n", "from 0 to 1000"),
-        ("pool = \"64M\"\n", "pool = \"64M\"\neatmydata = true\n", "eatmydata goes without"),
+        ("pool = \"64M\"\n", "pool = \"64M\"\neatmydata = true\n", "eatmydata cannot be used with"),
         ("title = \"a log\"\n", "title = \"a log\"\nrole = \"baseline\"\n", "second baseline"),
     ];
     for (right, wrong, word) in cases {

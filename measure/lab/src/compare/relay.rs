@@ -63,7 +63,7 @@ impl Relay {
                     }
                 }
                 process::pause(self.turn)?;
-                loads.get_mut(&side).context("a side that was never started")?.stop(turn)?;
+                loads.get_mut(&side).context("this side was never started")?.stop(turn)?;
             }
         }
         loads.values().for_each(|load| load.signal(self.end));
@@ -90,11 +90,11 @@ impl Load {
     }
 
     fn stop(&mut self, turn: Instant) -> Result<()> {
-        let running = self.running.as_mut().context("a load that is gone")?;
+        let running = self.running.as_mut().context("the load has already ended")?;
         running.stop()?;
         self.ran += turn.elapsed();
         if running.has_ended()? {
-            let ended = self.running.take().context("a load that is gone")?.wait()?;
+            let ended = self.running.take().context("the load has already ended")?.wait()?;
             bail!("a load ended before its last turn: {}", ended.stderr.trim());
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Load {
 
     fn end(mut self) -> Result<Ran> {
         self.resume();
-        let running = self.running.take().context("a load that is gone")?;
+        let running = self.running.take().context("the load has already ended")?;
         let stdout = running.wait_for(Duration::from_secs(60))?.success("a load that took turns")?;
         Ok(Ran { stdout: String::from_utf8_lossy(&stdout).into_owned(), time: self.ran })
     }

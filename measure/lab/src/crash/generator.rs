@@ -106,12 +106,17 @@ impl GeneratorLoad {
             latency: seawall_load::latency::Summary,
         }
         let ended = self.load.wait_for(LIMIT)?;
-        ensure!(ended.status.code() == Some(1), "it ended with {}: {}", ended.status, ended.stderr.trim());
+        ensure!(
+            ended.status.code() == Some(1),
+            "the load ended with {}: {}",
+            ended.status,
+            ended.stderr.trim()
+        );
         let outcome: Outcome = serde_json::from_slice(&ended.stdout)?;
-        ensure!(outcome.latency.ops > 0, "nothing was done before the kill");
+        ensure!(outcome.latency.ops > 0, "the load did nothing before the kill");
         ensure!(
             outcome.errors.iter().any(|error| error.contains("connection lost")),
-            "it does not say that it lost the server: {:?}",
+            "the load does not say that it lost the server: {:?}",
             outcome.errors
         );
         Ok(())

@@ -21,7 +21,8 @@ impl ProgramLoad {
     /// Starts `command`, which runs `program`.
     pub(super) fn start(command: Command, program: &Path, ledger: &Path) -> Result<Self> {
         let what = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let program = fs::canonicalize(program).with_context(|| program.display().to_string())?;
+        let program =
+            fs::canonicalize(program).with_context(|| format!("cannot find {}", program.display()))?;
         let launcher = start_captured(command, &what, libc::SIGTERM)?;
         Ok(Self::of(launcher, program, ledger, None))
     }

@@ -17,8 +17,8 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 pub fn verdict<T: DeserializeOwned>(check: Command, what: &str) -> Result<T> {
     let ended = start_captured(check, what, libc::SIGTERM)?.wait()?;
     let said = ended.stderr.trim();
-    ensure!(matches!(ended.status.code(), Some(0 | 1)), "{what} could not run: {said}");
-    serde_json::from_slice(&ended.stdout).with_context(|| format!("{what} said: {said}"))
+    ensure!(matches!(ended.status.code(), Some(0 | 1)), "{what} failed: {said}");
+    serde_json::from_slice(&ended.stdout).with_context(|| format!("{what} printed no verdict: {said}"))
 }
 
 /// Compares a ledger with a database, by the load's check of this name; `options` say where the database is.

@@ -65,7 +65,8 @@ fn postgres_once(lab: &Lab, bin: &Path, data: &Path, daemon_too: bool) -> Result
 
     let bare_start = if daemon_too { Some(bare_start(lab, bin, data)?) } else { None };
     let started = Instant::now();
-    let cluster = Cluster::start(lab, bin, Side::Seawall, data).context("restart after the kill")?;
+    let cluster =
+        Cluster::start(lab, bin, Side::Seawall, data).context("cannot restart PostgreSQL after the kill")?;
     let restart_seconds = Some(started.elapsed().as_secs_f64());
     let verdict = check_postgres(lab, &cluster, &ledger)?;
     cluster.stop()?;

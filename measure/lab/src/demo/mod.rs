@@ -66,8 +66,8 @@ fn publish(report: &DemoReport, options: &DemoOptions) -> Result<()> {
     let page = options.common.out.join("demo.html");
     let json = options.common.out.join("demo.json");
     fs::write(&json, serde_json::to_vec_pretty(report)?)
-        .with_context(|| format!("write {}", json.display()))?;
-    fs::write(&page, html::page(report)).with_context(|| format!("write {}", page.display()))?;
+        .with_context(|| format!("cannot write {}", json.display()))?;
+    fs::write(&page, html::page(report)).with_context(|| format!("cannot write {}", page.display()))?;
     outln!("\nThe same as a page: {}", page.display());
     let faults = report.faults();
     if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("; ")) }
@@ -75,9 +75,10 @@ fn publish(report: &DemoReport, options: &DemoOptions) -> Result<()> {
 
 /// Renders the page again.
 pub fn render(json: &Path, page: &Path) -> Result<()> {
-    let bytes = fs::read(json).with_context(|| format!("read {}", json.display()))?;
-    let report: DemoReport = serde_json::from_slice(&bytes).with_context(|| format!("{}", json.display()))?;
-    fs::write(page, html::page(&report)).with_context(|| format!("write {}", page.display()))
+    let bytes = fs::read(json).with_context(|| format!("cannot read {}", json.display()))?;
+    let report: DemoReport = serde_json::from_slice(&bytes)
+        .with_context(|| format!("cannot read the report in {}", json.display()))?;
+    fs::write(page, html::page(&report)).with_context(|| format!("cannot write {}", page.display()))
 }
 
 fn shapes(options: &DemoOptions) -> Vec<Bench> {

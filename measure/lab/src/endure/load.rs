@@ -76,7 +76,7 @@ fn write(
     // The file is made on the bare file system: what is watched does not begin with a log full of it.
     let mut prepare = lab.command(&lab.tools.load);
     prepare.args(base(1.0)).args(["--warmup", "0", "--ops", "1"]);
-    process::run(prepare, "the preparation of the file")?;
+    process::run(prepare, "preparing the file")?;
     lab.settle()?;
     let paced = |seconds: f64, sync: &str| {
         let mut args = base(seconds);
@@ -95,8 +95,8 @@ fn write(
     let running = process::start_captured(command, "the write load", libc::SIGTERM)?;
     let ended = watch_over(running, watch, descendants)?;
     let json = ended.success("the write load")?;
-    let report: Report = serde_json::from_slice(&json).context("the write load's report")?;
-    ensure!(report.verified.errors == 0, "damaged data: {:?}", report.verified.examples);
+    let report: Report = serde_json::from_slice(&json).context("cannot read the write load's report")?;
+    ensure!(report.verified.errors == 0, "the load found damaged data: {:?}", report.verified.examples);
     fs::remove_dir_all(&data)?;
     let bare = Some(control.latency);
     let both = Some(report.latency);

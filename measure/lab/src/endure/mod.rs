@@ -38,7 +38,7 @@ pub fn run(options: &EndureOptions) -> Result<()> {
     lab.progress.finish();
     out!("{}", report::table(&results));
     fs::write(&options.json, serde_json::to_vec_pretty(&results)?)
-        .with_context(|| format!("write {}", options.json.display()))?;
+        .with_context(|| format!("cannot write {}", options.json.display()))?;
     outln!("\nAll figures: {}", options.json.display());
     Ok(())
 }

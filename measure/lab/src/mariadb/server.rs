@@ -93,17 +93,22 @@ impl<'a> Server<'a> {
         let mut all = process::descendants(self.server.pid());
         all.push(self.server.pid()); // a launcher may become its command
         let is_server = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
-        all.into_iter().find(is_server).context("the server is not there")
+        all.into_iter().find(is_server).context("the server is not running")
     }
 
     /// Bytes that the server has caused to be written to a disk since it was started, and bytes that InnoDB
     /// says it has written.
     pub fn written(&self) -> Result<(f64, f64)> {
         let path = format!("/proc/{}/io", self.process()?);
-        let io = fs::read_to_string(&path).with_context(|| path.clone())?;
-        let disk = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")).context(path)?.parse()?;
+        let io = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        let disk = io
+            .lines()
+            .find_map(|line| line.strip_prefix("write_bytes: "))
+            .with_context(|| format!("{path} has no write_bytes"))?
+            .parse()?;
         let said = self.query("SHOW GLOBAL STATUS LIKE 'Innodb_data_written'")?;
-        let innodb = said.split_whitespace().last().context("no Innodb_data_written")?.parse()?;
+        let innodb =
+            said.split_whitespace().last().context("MariaDB does not report Innodb_data_written")?.parse()?;
         Ok((disk, innodb))
     }
 

@@ -105,7 +105,7 @@ const HOSTS: usize = 64;
 impl Number {
     fn draw() -> Result<Self> {
         let mut in_use = lock(&IN_USE);
-        let free = in_use.iter().position(|used| !used).context("more hosts than there are networks for")?;
+        let free = in_use.iter().position(|used| !used).context("no network is free for another host")?;
         in_use[free] = true;
         Ok(Number(free as u8))
     }
@@ -125,7 +125,7 @@ impl Drop for Number {
 fn ip(words: &[&str]) -> Result<()> {
     let mut ip = Command::new("ip");
     ip.args(words);
-    run(ip, "ip").with_context(|| format!("ip {}", words.join(" "))).map(drop)
+    run(ip, "ip").with_context(|| format!("cannot run ip {}", words.join(" "))).map(drop)
 }
 
 #[cfg(test)]

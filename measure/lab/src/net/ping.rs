@@ -29,7 +29,7 @@ pub enum Ends {
 /// # Errors
 /// If nobody answers.
 pub fn ping(to: SocketAddr, ends: Ends, times: usize) -> Result<f64> {
-    let mut stream = connect(to).with_context(|| format!("connect to {to} for round trips"))?;
+    let mut stream = connect(to).with_context(|| format!("cannot connect to {to} for round trips"))?;
     stream.set_nodelay(true)?;
     stream.write_all(&[ends as u8])?;
     stream.set_nonblocking(ends == Ends::Spin)?;
@@ -37,12 +37,12 @@ pub fn ping(to: SocketAddr, ends: Ends, times: usize) -> Result<f64> {
     for i in 0..WARM_UP + times {
         let begin = Instant::now();
         write_all(&mut stream, &out)?;
-        ensure!(read_all(&mut stream, &mut back)?, "{to} hung up");
+        ensure!(read_all(&mut stream, &mut back)?, "{to} closed the connection");
         if i >= WARM_UP {
             took.push(begin.elapsed().as_secs_f64() * 1e6);
         }
     }
-    Ok(Spread::of(&took).context("no round trip")?.median)
+    Ok(Spread::of(&took).context("no round trip was measured")?.median)
 }
 
 /// The median of so many round trips to all of these, who run [`pong`], each over when `wanted` of them have answered, in
@@ -53,7 +53,7 @@ pub fn ping(to: SocketAddr, ends: Ends, times: usize) -> Result<f64> {
 pub fn ping_all(to: &[SocketAddr], wanted: usize, times: usize) -> Result<f64> {
     let mut streams = Vec::new();
     for at in to {
-        let mut stream = connect(*at).with_context(|| format!("connect to {at} for round trips"))?;
+        let mut stream = connect(*at).with_context(|| format!("cannot connect to {at} for round trips"))?;
         stream.set_nodelay(true)?;
         stream.write_all(&[Ends::Block as u8])?;
         streams.push((stream, 0));
@@ -72,7 +72,7 @@ pub fn ping_all(to: &[SocketAddr], wanted: usize, times: usize) -> Result<f64> {
             took.push(begin.elapsed().as_secs_f64() * 1e6);
         }
     }
-    Ok(Spread::of(&took).context("no round trip")?.median)
+    Ok(Spread::of(&took).context("no round trip was measured")?.median)
 }
 
 /// Sleeps until there are answers, and takes them.
@@ -82,7 +82,7 @@ fn hear(streams: &mut [(TcpStream, usize)]) -> Result<()> {
     let came: Vec<_> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
     for ((stream, heard), _) in streams.iter_mut().zip(came).filter(|(_, came)| *came) {
         let read = stream.read(&mut [0; BACK])?;
-        ensure!(read > 0, "somebody hung up");
+        ensure!(read > 0, "one of the hosts closed the connection");
         *heard += read;
     }
     Ok(())
@@ -93,7 +93,7 @@ fn hear(streams: &mut [(TcpStream, usize)]) -> Result<()> {
 /// # Errors
 /// Of bind(2).
 pub fn pong(at: SocketAddr) -> Result<()> {
-    for stream in TcpListener::bind(at).with_context(|| format!("listen at {at}"))?.incoming() {
+    for stream in TcpListener::bind(at).with_context(|| format!("cannot listen at {at}"))?.incoming() {
         // One at a time; whoever hangs up makes room for the next one.
         let _ = answer(stream?);
     }

@@ -36,7 +36,7 @@ impl Relay {
     /// # Errors
     /// Of bind(2).
     pub fn to(target: SocketAddr, delay: Duration) -> Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listen for a relay")?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen for a relay")?;
         let (address, over) = (listener.local_addr()?, Arc::new(AtomicBool::new(false)));
         let told = Arc::clone(&over);
         spawn(move || {
@@ -110,7 +110,7 @@ fn join(a: &TcpStream, b: &TcpStream, delay: Duration) -> Result<()> {
         from.set_nonblocking(true)?;
         let (delay_ns, pieces) = (delay.as_nanos() as u64, VecDeque::new());
         let way = Direction { from, to, delay_ns, pieces, bytes: 0, passed: 0, is_over: false };
-        carrier.more.send(way).ok().context("nobody passes anything on")?;
+        carrier.more.send(way).ok().context("the relay's thread has ended")?;
     }
     rustix::io::write(&carrier.bell, &1_u64.to_ne_bytes())?;
     Ok(())

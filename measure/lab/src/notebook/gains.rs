@@ -63,13 +63,13 @@ fn table(all: &[Results]) -> Result<String> {
         let results = all.iter().find(|results| results.case.name() == name);
         rows.push((
             title,
-            results.with_context(|| format!("{name} was not measured: `seawall lab run {name}`"))?,
+            results.with_context(|| format!("{name} was not measured: run `seawall lab run {name}`"))?,
         ));
     }
     let measured =
         |(_, of): &&(&str, Of)| rows.iter().any(|(_, r)| r.configurations.iter().any(|c| of.is(c)));
     let columns: Vec<_> = COLUMNS.iter().filter(measured).collect();
-    ensure!(!columns.is_empty(), "nothing was measured beside the bare databases");
+    ensure!(!columns.is_empty(), "only the bare databases were measured");
     let heads: Vec<_> = columns.iter().map(|(head, _)| *head).collect();
     let mut out = format!("| commits a second, times the bare database's | {} |\n|---|", heads.join(" | "));
     out += &"---:|".repeat(columns.len());

@@ -31,10 +31,10 @@ pub fn report(options: &ReportOptions) -> Result<()> {
     let mut all = Vec::new();
     for name in &names {
         let path = dir.join(format!("{name}.jsonl"));
-        let results = Results::latest(&path).with_context(|| format!("results of {name}"))?;
+        let results = Results::latest(&path).with_context(|| format!("cannot read the results of {name}"))?;
         all.extend(results);
     }
-    ensure!(!all.is_empty(), "nothing was measured yet in {}: `seawall lab run --all` does", dir.display());
+    ensure!(!all.is_empty(), "{} has no results yet: run `seawall lab run --all`", dir.display());
     let document = document(&all);
     let written = [
         (&options.notebook, seawall_page::markdown(&document)),
@@ -42,14 +42,15 @@ pub fn report(options: &ReportOptions) -> Result<()> {
     ];
     for (path, text) in written {
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).with_context(|| format!("create {}", parent.display()))?;
+            fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
         }
-        fs::write(path, from_here(text)).with_context(|| format!("write {}", path.display()))?;
+        fs::write(path, from_here(text)).with_context(|| format!("cannot write {}", path.display()))?;
         outln!("{}", path.display());
     }
     if let Some(page) = &options.readme {
-        let now = fs::read_to_string(page).with_context(|| format!("read {}", page.display()))?;
-        fs::write(page, gains::rewrite(&now, &all)?).with_context(|| format!("write {}", page.display()))?;
+        let now = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
+        fs::write(page, gains::rewrite(&now, &all)?)
+            .with_context(|| format!("cannot write {}", page.display()))?;
         outln!("{}", page.display());
     }
     Ok(())
@@ -67,7 +68,7 @@ fn from_here(text: String) -> String {
 fn measured(options: &ReportOptions) -> Result<Vec<String>> {
     let dir = directory(&options.out);
     let mut found: Vec<String> = fs::read_dir(&dir)
-        .with_context(|| format!("read {} (nothing was measured yet?)", dir.display()))?
+        .with_context(|| format!("cannot read {} (was nothing measured yet?)", dir.display()))?
         .flatten()
         .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned()))
         .collect();

@@ -44,11 +44,12 @@ impl Results {
     fn of(path: &Path, run: &Run, records: &[Record]) -> Result<Self> {
         ensure!(
             run.format == FORMAT,
-            "{}: lines of version {}, this program writes {FORMAT}: measure again, or move the file away",
+            "{} has lines of version {}, but this program writes {FORMAT}: measure again, or move the file away",
             path.display(),
             run.format
         );
-        let case = parse(&path.display().to_string(), &run.text).context("the case as it was run")?;
+        let case =
+            parse(&path.display().to_string(), &run.text).context("cannot read the case as it was run")?;
         let mut turns: BTreeMap<String, BTreeMap<usize, Turn>> = BTreeMap::new();
         let mut why: BTreeMap<String, String> = BTreeMap::new();
         let mut unfinished = Some("it was cut off".to_owned());

@@ -92,7 +92,7 @@ impl<'a> Cluster<'a> {
             return Ok(self.server.pid());
         }
         let path = self.data.join("postmaster.pid");
-        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         text.lines().next().and_then(|line| line.parse().ok()).context("postmaster.pid holds no process id")
     }
 

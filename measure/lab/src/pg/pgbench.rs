@@ -110,7 +110,7 @@ impl Bench {
 
 /// What it did in its turns. The rate is that of the time after it was connected.
 fn ran_work(ran: &Ran) -> Result<Work> {
-    let count = Tool::Pgbench.read(&ran.stdout)?.operations.context("pgbench counted nothing")?;
+    let count = Tool::Pgbench.read(&ran.stdout)?.operations.context("pgbench counted no transactions")?;
     let connecting = connecting(&ran.stdout).context("pgbench does not say how long it took to connect")?;
     Ok(Work { rate: count as f64 / ran.time.saturating_sub(connecting).as_secs_f64(), count })
 }
@@ -125,10 +125,13 @@ fn connecting(output: &str) -> Option<Duration> {
 /// in an account too.
 pub fn check_work(cluster: &Cluster, reported: u64) -> Result<()> {
     let rows: u64 = cluster.query("SELECT count(*) FROM pgbench_history")?.parse()?;
-    ensure!(rows >= reported, "pgbench reported {reported} transactions, its history has {rows}");
+    ensure!(rows >= reported, "pgbench reported {reported} transactions, but its history has {rows}");
     let deltas = cluster.query("SELECT coalesce(sum(delta), 0) FROM pgbench_history")?;
     let balances = cluster.query("SELECT sum(abalance) FROM pgbench_accounts")?;
-    ensure!(balances == deltas, "pgbench's balances add up to {balances}, its history to {deltas}");
+    ensure!(
+        balances == deltas,
+        "pgbench's balances add up to {balances}, but its history adds up to {deltas}"
+    );
     Ok(())
 }
 

@@ -79,7 +79,7 @@ impl<'a> Template<'a> {
         }
         let mut copy = self.lab.command("/bin/cp");
         copy.args(["-a", "--reflink=never"]).arg(&self.data).arg(&to);
-        run(copy, "copy the cluster")?;
+        run(copy, "copying the cluster")?;
         Ok(to)
     }
 

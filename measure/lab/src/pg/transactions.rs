@@ -24,7 +24,7 @@ pub fn read(dir: &Path) -> Result<Vec<Transaction>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
-        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         all.extend(text.lines().filter_map(parse));
     }
     Ok(all)

@@ -56,12 +56,12 @@ impl Drop for Confine {
 
 /// Returns what was set before.
 fn set_affinity(cpus: usize) -> Result<CpuSet> {
-    let before = sched_getaffinity(None).context("which CPUs may be used")?;
+    let before = sched_getaffinity(None).context("cannot tell which CPUs may be used")?;
     let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu)).collect();
-    ensure!(allowed.len() >= cpus, "this machine has {} CPUs for us, not {cpus}", allowed.len());
+    ensure!(allowed.len() >= cpus, "only {} CPUs may be used, not {cpus}", allowed.len());
     let mut after = CpuSet::new();
     allowed[..cpus].iter().for_each(|&cpu| after.set(cpu));
-    sched_setaffinity(None, &after).with_context(|| format!("confining to {cpus} CPUs"))?;
+    sched_setaffinity(None, &after).with_context(|| format!("cannot confine the process to {cpus} CPUs"))?;
     Ok(before)
 }
 
@@ -76,7 +76,8 @@ impl Group {
     fn enter(controller: &str, hold: impl FnOnce(&Self) -> Result<()>) -> Result<Self> {
         let parent = own_group(controller)?;
         let dir = parent.join(format!("seawall-lab-{}", std::process::id()));
-        fs::create_dir_all(&dir).with_context(|| format!("make the control group {}", dir.display()))?;
+        fs::create_dir_all(&dir)
+            .with_context(|| format!("cannot make the control group {}", dir.display()))?;
         let group = Group { dir, parent };
         hold(&group)?;
         group.set("cgroup.procs", &std::process::id().to_string())?;
@@ -100,7 +101,7 @@ impl Group {
 
     fn set(&self, name: &str, value: &str) -> Result<()> {
         let path = self.dir.join(name);
-        fs::write(&path, value).with_context(|| format!("write {}", path.display()))
+        fs::write(&path, value).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
@@ -122,7 +123,8 @@ impl Drop for Group {
 
 /// The directory of this process's group that has the controller: of its own hierarchy, or of the unified one.
 fn own_group(controller: &str) -> Result<PathBuf> {
-    let groups = fs::read_to_string("/proc/self/cgroup").context("which control group we are in")?;
+    let groups = fs::read_to_string("/proc/self/cgroup")
+        .context("cannot tell which control group the process is in")?;
     let mut unified = None;
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':');

@@ -18,7 +18,8 @@ pub fn refuse_decoy(found: &Placement) -> Result<(), Refused> {
 /// `where`: says what directories lie on; one that pretends is an error.
 pub fn show_places(paths: &[PathBuf]) -> Result<()> {
     for path in paths {
-        let found = Placement::of(path).with_context(|| format!("what {} lies on", path.display()))?;
+        let found =
+            Placement::of(path).with_context(|| format!("cannot tell what {} lies on", path.display()))?;
         refuse_decoy(&found)?;
         outln!("{}: {}, mounted at {}", path.display(), found.in_words(), found.mounted_at.display());
     }

@@ -30,6 +30,6 @@ pub fn kill_and_check(stage: &Stage<'_>, prepared: &Prepared, server: Server<'_>
     let may_miss = prepared.setting(stage.case, "synchronous_commit").as_deref() == Some("off");
     let missing_is_right = may_miss || report.missing == 0;
     let conditions_hold = CheckReport { missing: 0, ..report.clone() }.is_clean();
-    ensure!(missing_is_right && conditions_hold, "after the kill: {report}");
+    ensure!(missing_is_right && conditions_hold, "the check after the kill found damage: {report}");
     Ok(Killed { acknowledged: report.acknowledged, missing: report.missing })
 }

@@ -8,14 +8,15 @@ use seawall_load::sys::{Fd, OpenMode};
 
 /// Drops the pages of all files below `dir`. They were synced before.
 pub fn forget(dir: &Path) -> Result<()> {
-    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+    for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
             forget(&path)?;
         } else if kind.is_file() {
-            let file = Fd::open(&path, OpenMode::Read).with_context(|| path.display().to_string())?;
-            file.forget_pages().with_context(|| path.display().to_string())?;
+            let file =
+                Fd::open(&path, OpenMode::Read).with_context(|| format!("cannot open {}", path.display()))?;
+            file.forget_pages().with_context(|| format!("cannot drop the pages of {}", path.display()))?;
         }
     }
     Ok(())

@@ -19,7 +19,7 @@ impl MountPoint {
     /// Mounts it.
     pub fn mount(lab: &Lab, prepared: &Prepared) -> Result<Self> {
         ensure!(Path::new("/dev/fuse").exists(), "there is no /dev/fuse on this machine");
-        let pool = prepared.pool.as_ref().context("a mount without a pool")?;
+        let pool = prepared.pool.as_ref().context("the mount has no pool")?;
         let at = lab.work.data(&format!("mount-{}", prepared.configuration.name));
         lab.fresh_dir(&at)?;
         let mut mount = pool.seawall();
@@ -51,7 +51,7 @@ impl Drop for MountPoint {
                 let _ = std::fs::remove_dir(&self.at);
             }
             Ok(said) => errln!("seawall-lab: {}", String::from_utf8_lossy(&said.stderr).trim()),
-            Err(e) => errln!("seawall-lab: seawall umount: {e}"),
+            Err(e) => errln!("seawall-lab: cannot run seawall umount: {e}"),
         }
     }
 }

@@ -51,7 +51,7 @@ impl Watch {
         };
         let (before, failed) = take(&target, "", asked(&mut database), pool);
         if let Some(error) = failed {
-            return Err(error.context("ask the database before the load"));
+            return Err(error.context("cannot ask the database before the load"));
         }
         let sampler = address.filter(|_| sampled).map(Sampler::start).transpose()?;
         Ok(Watch { database, target, pool: pool.map(Path::to_owned), before, sampler })
@@ -65,7 +65,8 @@ impl Watch {
             return Err(error.context("the database did not answer after the load"));
         }
         (self.before.id, after.id) = (1, 2);
-        let period = Period::of(&[self.before, after], &samples).context("the turn's own clock")?;
+        let period =
+            Period::of(&[self.before, after], &samples).context("the turn's two snapshots make no period")?;
         Ok(Observed { period })
     }
 }

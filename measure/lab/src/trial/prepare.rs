@@ -178,9 +178,9 @@ impl Prepared {
         lab.fresh_dir(&to)?;
         let mut copy = lab.command("/bin/cp");
         copy.args(["-a", "-T"]).arg(&from).arg(&to);
-        crate::process::run(copy, "copy the log")?;
+        crate::process::run(copy, "copying the log")?;
         fs::remove_dir_all(&from)?;
-        std::os::unix::fs::symlink(&to, &from).with_context(|| format!("link {}", from.display()))
+        std::os::unix::fs::symlink(&to, &from).with_context(|| format!("cannot link {}", from.display()))
     }
 
     /// What data, log and pool lie on.
@@ -190,7 +190,8 @@ impl Prepared {
             if self.product == Product::Postgres { self.data.join("pg_wal") } else { self.data.clone() };
         let places = [("data", Some(self.data.clone())), ("log", Some(log)), ("pool", pool)];
         for (what, path) in places.into_iter().filter_map(|(what, path)| Some((what, path?))) {
-            let found = Placement::of(&path).with_context(|| format!("what {} lies on", path.display()))?;
+            let found = Placement::of(&path)
+                .with_context(|| format!("cannot tell what {} lies on", path.display()))?;
             refuse_decoy(&found)?;
             self.placement.insert(what.to_owned(), found);
         }
@@ -213,7 +214,7 @@ fn find_programs(product: Product, configuration: &Configuration) -> Result<()> 
     let asks_for_no_sync = configuration.settings.contains_key("unsafe-no-fsync");
     ensure!(
         product != Product::Etcd || !asks_for_no_sync || etcd::can_be_unsafe(),
-        "this etcd always syncs: --unsafe-no-fsync came with 3.5"
+        "this etcd always syncs: --unsafe-no-fsync needs version 3.5"
     );
     if configuration.eatmydata {
         eatmydata_library()?;
@@ -249,11 +250,11 @@ fn apart<'a>(data: &Path, means: &Means<'a>) -> Result<&'a Path> {
     let here = Placement::of(data)?;
     let disk = here.mapping.last().map_or("?", String::as_str).to_owned();
     let dir = means.apart.with_context(|| {
-        format!("data lies on {disk}, and no directory on another disk was named (--apart DIR); a loop device would be the same disk")
+        format!("the data lies on {disk}: name a directory on another disk with --apart DIR (a loop device would lie on the same disk)")
     })?;
-    let there = Placement::of(dir).with_context(|| format!("what {} lies on", dir.display()))?;
+    let there = Placement::of(dir).with_context(|| format!("cannot tell what {} lies on", dir.display()))?;
     refuse_decoy(&there)?;
-    ensure!(!there.in_memory(), "{} is {}: RAM is no disk", dir.display(), there.file_system);
+    ensure!(!there.in_memory(), "{} is on {}: RAM is not a disk", dir.display(), there.file_system);
     ensure!(!there.shares_device(&here), "{} lies on the same disk ({disk}) as the data", dir.display());
     Ok(dir)
 }

@@ -164,7 +164,7 @@ impl Store {
     /// Of this case.
     pub fn of(out: &Path, case: &str) -> Result<Self> {
         let dir = directory(out);
-        fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+        fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
         Ok(Store { path: dir.join(format!("{case}.jsonl")) })
     }
 
@@ -186,7 +186,7 @@ impl Store {
             file.write_all(&line)?;
             Ok(file.sync_data()?)
         };
-        write().with_context(|| format!("add a result to {}", self.path.display()))
+        write().with_context(|| format!("cannot add a result to {}", self.path.display()))
     }
 
     /// All lines that are whole.
@@ -200,7 +200,7 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
     let text = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(e).with_context(|| format!("read {}", path.display())),
+        Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
     };
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }

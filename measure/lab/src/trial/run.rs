@@ -51,7 +51,7 @@ pub fn run(options: &RunOptions) -> Result<()> {
     }
     ensure!(
         failed.is_empty(),
-        "not finished: {}; what was measured is kept in {}",
+        "not finished: {}; the finished turns are kept in {}",
         failed.join(", "),
         options.common.out.join("lab").display()
     );
@@ -62,8 +62,8 @@ fn asked_for(options: &RunOptions) -> Result<Vec<Found>> {
     match (options.all, options.cases.is_empty()) {
         (true, true) => builtin::of_all(),
         (false, false) => options.cases.iter().map(|name| builtin::find(name)).collect(),
-        (true, false) => bail!("--all and the names of cases: one of the two"),
-        (false, true) => bail!("which case? `seawall lab list` names them; --all runs all of them"),
+        (true, false) => bail!("--all and the names of cases exclude each other"),
+        (false, true) => bail!("name a case (`seawall lab list` lists them), or give --all"),
     }
 }
 
@@ -79,7 +79,7 @@ fn one(options: &RunOptions, found: &Found) -> Result<()> {
     let trial = Trial::begin(options, found)?;
     if trial.done >= trial.run.rounds {
         outln!(
-            "{}: already measured ({} rounds): leave out --resume to measure it again",
+            "{} is already measured ({} rounds): leave out --resume to measure it again",
             case.name(),
             trial.done
         );
@@ -162,9 +162,10 @@ fn slow_disk(stage: &Stage<'_>, flush_ms: u64) -> Result<SlowDisk> {
     // On one that is nearly full ext4 writes back before it lets anybody write.
     let bytes = sides * 2 * (stage.case.load().table_bytes() + COPY_BYTES);
     if !SlowDisk::is_possible() {
-        return Err(Impossible("only root mounts a disk with slow flushes".into()).into());
+        return Err(Impossible("mounting a disk with slow flushes needs root".into()).into());
     }
-    SlowDisk::mount(stage.lab, bytes, Duration::from_millis(flush_ms)).context("a disk with slow flushes")
+    SlowDisk::mount(stage.lab, bytes, Duration::from_millis(flush_ms))
+        .context("cannot mount a disk with slow flushes")
 }
 
 /// Whose turn it is: A B C, then B C A, …. None is always first; and what a machine gains or loses all the time counts

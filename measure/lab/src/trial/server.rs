@@ -85,7 +85,7 @@ impl<'a> Server<'a> {
     pub fn postgres(&self) -> Result<&Cluster<'a>> {
         match &self.database {
             Database::Postgres(cluster) => Ok(cluster),
-            _ => bail!("the load is not one of PostgreSQL"),
+            _ => bail!("the load does not run on PostgreSQL"),
         }
     }
 
@@ -169,7 +169,7 @@ pub fn command(lab: &Lab, prepared: &Prepared, program: &Path, data: &Path) -> R
         }
         return Ok(command);
     }
-    let pool = prepared.pool.as_ref().context("a preload without a pool")?;
+    let pool = prepared.pool.as_ref().context("the preload has no pool")?;
     let configuration = &prepared.configuration;
     let how = (prepared.product.preset(), configuration.policy.name());
     let recovery = configuration.recovery.as_deref();

@@ -88,13 +88,17 @@ impl Snap {
 /// The server's processes for those who capture.
 fn sessions(cluster: &Cluster<'_>) -> Result<Vec<u32>> {
     let found = cluster.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'seawall awr'")?;
-    found.lines().map(|pid| pid.trim().parse().context("a process id")).collect()
+    found.lines().map(|pid| pid.trim().parse().context("a process id is not a number")).collect()
 }
 
 /// Time on a processor by the scheduler's own count, in nanoseconds; of a process with one thread.
 fn cpu_seconds(pid: u32) -> Result<f64> {
     let path = format!("/proc/{pid}/schedstat");
-    let text = fs::read_to_string(&path).with_context(|| path.clone())?;
-    let ns: f64 = text.split(' ').next().and_then(|ns| ns.parse().ok()).with_context(|| path)?;
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let ns: f64 = text
+        .split(' ')
+        .next()
+        .and_then(|ns| ns.parse().ok())
+        .with_context(|| format!("{path} holds no number"))?;
     Ok(ns / 1e9)
 }

@@ -72,10 +72,10 @@ impl Standby {
         // As a turn before left it.
         primary.sql("ALTER SYSTEM RESET synchronous_standby_names")?;
         primary.sql("SELECT pg_reload_conf()")?;
-        wait_for("streaming async").context("a standby")?;
+        wait_for("streaming async").context("the standby does not follow its primary")?;
         primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")?;
         primary.sql("SELECT pg_reload_conf()")?;
-        wait_for("streaming sync").context("a synchronous standby")?;
+        wait_for("streaming sync").context("the standby does not become synchronous")?;
         Ok(standby)
     }
 }

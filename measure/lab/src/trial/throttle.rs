@@ -32,7 +32,8 @@ impl Throttle {
     /// # Errors
     /// If this machine has no control groups that can do so, or they are not ours to change.
     pub fn hold(device: &str, writes_per_second: u64) -> Result<Self> {
-        let groups = fs::read_to_string("/proc/self/cgroup").context("which control group we are in")?;
+        let groups = fs::read_to_string("/proc/self/cgroup")
+            .context("cannot tell which control group the process is in")?;
         let files = limits(&groups, |path| path.exists());
         ensure!(
             !files.is_empty(),
@@ -45,7 +46,8 @@ impl Throttle {
             } else {
                 (format!("{device} {writes_per_second}"), format!("{device} 0"))
             };
-            fs::write(&file, limit).with_context(|| format!("hold device {device} by {}", file.display()))?;
+            fs::write(&file, limit)
+                .with_context(|| format!("cannot hold device {device} to a rate by {}", file.display()))?;
             throttle.set.push((file, off));
         }
         Ok(throttle)
@@ -56,7 +58,7 @@ impl Drop for Throttle {
     fn drop(&mut self) {
         for (file, off) in &self.set {
             if let Err(error) = fs::write(file, off) {
-                errln!("seawall-lab: take the limit back, {}: {error}", file.display());
+                errln!("seawall-lab: cannot take the limit in {} back: {error}", file.display());
             }
         }
     }

@@ -131,7 +131,7 @@ impl Stage<'_> {
     /// Begins to watch a turn.
     pub fn watch(&self, prepared: &Prepared, server: &Server<'_>) -> Result<Watch> {
         let pool = prepared.pool.as_ref().map(|p| p.path());
-        Watch::start(server.address().as_ref(), pool, self.case.sampled).context("watch the database")
+        Watch::start(server.address().as_ref(), pool, self.case.sampled).context("cannot watch the database")
     }
 
     /// Takes over what was seen.

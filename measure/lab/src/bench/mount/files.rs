@@ -120,5 +120,5 @@ fn streams(lab: &Lab, mount: &Mount, scope: Scope, what: &str, name: &str) -> Re
 fn stream(lab: &Lab, file: &Path, op: &str, size: u64, more: &[&str]) -> Result<Report> {
     let mut load = lab.command(&lab.tools.load);
     load.args(["stream", "--op", op, "--size", &size.to_string(), "--file"]).arg(file).args(more);
-    serde_json::from_slice(&run(load, "the stream load")?).context("its report")
+    serde_json::from_slice(&run(load, "the stream load")?).context("cannot read the stream load's report")
 }

@@ -79,7 +79,7 @@ fn lost(lab: &Lab, keepers: &mut Keepers, scope: Scope) -> Result<Row> {
         lab.progress.doing(&what);
         wait_until(lab, &what, |kept| kept.roles().all(|role| role == "counts"))?;
         lab.settle()?;
-        let doomed = keepers.pid(nth).context("a keeper that does not run")?;
+        let doomed = keepers.pid(nth).context("the keeper is not running")?;
         let (report, late_us) = late::beside(|| {
             std::thread::scope(|scope| {
                 scope.spawn(move || {
@@ -91,7 +91,7 @@ fn lost(lab: &Lab, keepers: &mut Keepers, scope: Scope) -> Result<Row> {
         });
         keepers.kill(nth)?;
         let stall_ms = report.with_context(|| what.clone())?.latency.max_us / 1e3;
-        ensure!(role(lab, nth)? != "counts", "{what}: it counts all the same");
+        ensure!(role(lab, nth)? != "counts", "{what}: the keeper still counts");
         keepers.start_again(lab, nth)?;
         lab.progress.done(&format!(
             "{what}: longest {} ms, a sleeper {}",
@@ -138,7 +138,7 @@ fn caught_up(lab: &Lab, keepers: &mut Keepers, scope: Scope) -> Result<Row> {
         wait_until(lab, &what, |kept| kept.roles().nth(nth) != Some("down"))?;
         let beside = run_for(&load, seconds).with_context(|| what.clone())?.ops_per_s;
         let still = role(lab, nth)? == "joins";
-        let note = if still { "" } else { " (it was done before the load was)" };
+        let note = if still { "" } else { " (it was up to date before the load ended)" };
         lab.progress.done(&format!("{what}: {} of the rate is left{note}", short(beside / plain)));
         before.push(plain);
         meanwhile.push(beside);
@@ -181,7 +181,7 @@ impl Kept {
 
 fn role(lab: &Lab, nth: usize) -> Result<String> {
     let status: Status = lab.pool.status()?;
-    status.kept.roles().nth(nth).map(str::to_owned).context("a keeper that the daemon does not know")
+    status.kept.roles().nth(nth).map(str::to_owned).context("the daemon does not know this keeper")
 }
 
 fn wait_until(lab: &Lab, what: &str, is_so: impl Fn(&Kept) -> bool) -> Result<()> {

@@ -48,21 +48,21 @@ impl Pair {
     pub fn await_ready(&self) -> Result<()> {
         let is_ready = || Ok(self.status().is_some_and(|status| status["ready"] == true));
         process::wait_until("the twin is ready", READY, is_ready)
-            .with_context(|| format!("its state is {:?}", self.status()))
+            .with_context(|| format!("the twin is not ready, its status is {:?}", self.status()))
     }
 
     /// The process of `primary` or `twin`.
     pub fn process(&self, name: &str) -> Result<u32> {
-        let status = self.status().context("no status")?;
+        let status = self.status().context("the twin has written no status")?;
         status[name]
             .as_u64()
             .and_then(|pid| pid.try_into().ok())
-            .with_context(|| format!("no {name}: {status}"))
+            .with_context(|| format!("the status names no {name}: {status}"))
     }
 
     /// Ends both in order.
     pub fn stop(self) -> Result<()> {
         self.server.stop()?;
-        fs::remove_dir_all(&self.state).context("removing the twin's state")
+        fs::remove_dir_all(&self.state).context("cannot remove the twin's state")
     }
 }

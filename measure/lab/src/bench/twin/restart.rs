@@ -114,7 +114,7 @@ fn free_port() -> Result<u16> {
 
 /// The port's server is killed, and what then has to happen is begun; from there to the first write that is answered, in ms.
 fn first_answer(pid: u32, port: u16, then: impl FnOnce() -> Result<()>) -> Result<f64> {
-    write_answered(port).context("no answer before the kill")?;
+    write_answered(port).context("the server did not answer before the kill")?;
     process::signal(pid, libc::SIGKILL);
     let killed = Instant::now();
     then()?;
@@ -124,7 +124,7 @@ fn first_answer(pid: u32, port: u16, then: impl FnOnce() -> Result<()>) -> Resul
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    anyhow::bail!("no answer within {} s", LIMIT.as_secs())
+    anyhow::bail!("the server did not answer within {} s", LIMIT.as_secs())
 }
 
 fn write_answered(port: u16) -> Option<()> {
@@ -163,7 +163,7 @@ fn restarted(lab: &Lab, full: &Path) -> Result<f64> {
         again = Some(process::start_captured(start()?, "Redis", libc::SIGTERM)?);
         Ok(())
     })?;
-    again.context("it was started")?;
+    again.context("the server was not started again")?;
     Ok(took)
 }
 

@@ -53,7 +53,7 @@ pub fn read(
         }
         let done = guest.next(0).map_err(|e| anyhow!(e))?;
         if done.status != 0 {
-            bail!("a read failed: status {}", done.status);
+            bail!("a read failed with status {}", done.status);
         }
         under_way -= 1;
         taken.push(began[usize::from(done.slot)].elapsed().as_secs_f64() * 1e6);

@@ -212,7 +212,7 @@ fn measure(
         guest.end().map_err(|e| anyhow!(e))?;
     }
     backends.into_iter().try_for_each(Backend::end)?;
-    ensure!(!latencies.is_empty(), "nothing was answered");
+    ensure!(!latencies.is_empty(), "the guests got no answer");
     latencies.sort_by(f64::total_cmp);
     let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
     Ok(Run { rate: latencies.len() as f64 / length.as_secs_f64(), p50_us: at(0.5), p99_us: at(0.99), idle })
@@ -228,7 +228,9 @@ fn at_once(guests: &mut [Guest], test: Test, length: Duration) -> Result<Vec<f64
     std::thread::scope(|scope| {
         let start = |(nth, guest)| scope.spawn(move || ask(guest, nth));
         let threads: Vec<_> = guests.iter_mut().enumerate().map(start).collect();
-        let all = threads.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a guest ended"))?);
+        let all = threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| anyhow!("a guest's thread panicked"))?);
         Ok(all.collect::<Result<Vec<_>>>()?.concat())
     })
 }

@@ -97,7 +97,10 @@ impl Slob {
             return Err(Wrong { at: at(), what: format!("conf: {mistake}") });
         }
         if self.schemas == 0 || !(1..=40).contains(&(self.schemas * self.threads)) {
-            return Err(Wrong { at: at(), what: "[slob]: schemas × threads from 1 to 40 sessions".into() });
+            return Err(Wrong {
+                at: at(),
+                what: "[slob]: schemas × threads must be from 1 to 40 sessions".into(),
+            });
         }
         Ok(())
     }

@@ -121,7 +121,7 @@ impl Load {
                     ended.success("sysbench")?;
                 }
                 let counts = seconds(&String::from_utf8_lossy(&said));
-                ensure!(!counts.is_empty(), "sysbench reported no second");
+                ensure!(!counts.is_empty(), "sysbench printed no rates");
                 let commits = counts.iter().sum::<f64>().floor() as u64;
                 Ok(Ended { commits, rates: Rates::new(from_us, SECOND, counts) })
             }
@@ -135,7 +135,11 @@ const COMMITS: &str = "SELECT sum(xact_commit)::bigint FROM pg_stat_database";
 fn updated(server: &mariadb::Server<'_>) -> Result<u64> {
     // Every side has a binary log.
     let said = server.query("SHOW GLOBAL STATUS LIKE 'Binlog_commits'")?;
-    said.split_whitespace().last().context("no Binlog_commits")?.parse().context("Binlog_commits")
+    said.split_whitespace()
+        .last()
+        .context("MariaDB does not report Binlog_commits")?
+        .parse()
+        .context("Binlog_commits is not a number")
 }
 
 /// Transactions of each second: `[ 2s ] thds: 4 tps: 5120.32 qps: …`.

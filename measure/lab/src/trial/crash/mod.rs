@@ -48,8 +48,8 @@ pub fn run(
             begin = (Instant::now(), wall_us()?);
         }
     }
-    let server =
-        Server::restart(stage.lab, stage.bin, stage.case, prepared).context("the restart after the crash")?;
+    let server = Server::restart(stage.lab, stage.bin, stage.case, prepared)
+        .context("cannot restart the database after the crash")?;
     load::first(&server)?;
     turn.figure(Measure::FirstTransaction, begin.0.elapsed().as_secs_f64());
 
@@ -78,7 +78,7 @@ fn cut(stage: &Stage<'_>, prepared: &Prepared) -> Result<()> {
         let _ = fs::remove_file(gone);
     }
     stage.lab.work.sync()?;
-    fs::write("/proc/sys/vm/drop_caches", "3").context("dropping the kernel's caches")
+    fs::write("/proc/sys/vm/drop_caches", "3").context("cannot drop the kernel's caches")
 }
 
 fn wall_us() -> Result<u64> {

@@ -22,7 +22,7 @@ pub fn said(lab: &Lab, server: &Server<'_>, prepared: &Prepared) -> Option<(Path
 /// What it said since.
 pub fn figures(said: Option<(PathBuf, u64)>) -> Result<Vec<(String, f64)>> {
     let Some((log, from)) = said else { return Ok(Vec::new()) };
-    let bytes = fs::read(&log).with_context(|| format!("read {}", log.display()))?;
+    let bytes = fs::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
     let text = String::from_utf8_lossy(&bytes[(from as usize).min(bytes.len())..]).into_owned();
     Ok(parse(&text))
 }

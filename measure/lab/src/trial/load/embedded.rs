@@ -45,12 +45,14 @@ impl Programs<'_> {
         let each = said.iter().map(|said| match load {
             Load::DbBench(_) => {
                 let figures = read(Tool::DbBench, said)?;
-                Ok(loaded(figures.operations.context("db_bench counted nothing")?, &figures))
+                Ok(loaded(figures.operations.context("db_bench counted no operations")?, &figures))
             }
             Load::Sqlite(_) => {
-                Ok(of_sqlite(&serde_json::from_slice(said).context("the SQLite load's report")?))
+                Ok(of_sqlite(&serde_json::from_slice(said).context("cannot read the SQLite load's report")?))
             }
-            Load::Files(_) => Ok(of_files(&serde_json::from_slice(said).context("the load's report")?)),
+            Load::Files(_) => {
+                Ok(of_files(&serde_json::from_slice(said).context("cannot read the load's report")?))
+            }
             _ => of_lmdb(said),
         });
         Ok(Loaded::together(each.collect::<Result<_>>()?))
@@ -76,7 +78,7 @@ impl Programs<'_> {
                 }
             };
         }
-        ensure!(found == acknowledged, "{acknowledged} commits were acknowledged, {found} are there");
+        ensure!(found == acknowledged, "{acknowledged} commits were acknowledged, but {found} are there");
         Ok(())
     }
 
@@ -84,10 +86,10 @@ impl Programs<'_> {
         for store in self.stores() {
             let mut command = self.command(self.stage.bin)?;
             command.args(read_back(&store));
-            let said = process::run(command, "db_bench, reading back")?;
+            let said = process::run(command, "reading back with db_bench")?;
             let said = String::from_utf8_lossy(&said);
             let is_whole = said.contains("readseq") && !said.contains("orruption");
-            ensure!(is_whole, "db_bench, reading back: {said}");
+            ensure!(is_whole, "db_bench did not read everything back: {said}");
         }
         Ok(())
     }
@@ -126,7 +128,9 @@ impl Programs<'_> {
             let option = match name {
                 "journal_mode" => "--journal",
                 "synchronous" => "--synchronous",
-                other => bail!("{other:?} is no setting of the SQLite load: journal_mode, synchronous"),
+                other => bail!(
+                    "{other:?} is not a setting of the SQLite load: its settings are journal_mode and synchronous"
+                ),
             };
             command.args([option, &value]);
         }
@@ -175,7 +179,7 @@ fn of_lmdb(said: &[u8]) -> Result<Loaded> {
     let said = String::from_utf8_lossy(said);
     let mut words = said.split_whitespace().map(str::parse::<f64>);
     let (Some(Ok(commits)), Some(Ok(seconds))) = (words.next(), words.next()) else {
-        bail!("the LMDB load said {said:?}")
+        bail!("cannot read the LMDB load's report: {said:?}")
     };
     ensure!(commits > 0.0 && seconds > 0.0, "the LMDB load did nothing");
     Ok(Loaded { commits: commits as u64, figures: vec![(Measure::Throughput, commits / seconds)] })

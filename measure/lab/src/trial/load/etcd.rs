@@ -30,7 +30,8 @@ fn puts(lab: &Lab, server: &Server, clients: u32, seconds: u64) -> Result<(u64, 
     let mut load = lab.command(&lab.tools.load);
     load.args(["ledger-etcd", "--bytes", VALUE_BYTES, "--connect", server.address()]);
     load.args(["--clients", &clients.to_string(), "--seconds", &seconds.to_string()]);
-    let report: Report = serde_json::from_slice(&finish(load, "the etcd load")?).context("its report")?;
+    let report: Report = serde_json::from_slice(&finish(load, "the etcd load")?)
+        .context("cannot read the etcd load's report")?;
     ensure!(report.disconnects.is_empty(), "clients lost their connections: {:?}", report.disconnects);
     Ok((report.acknowledged, report.acknowledged as f64 / report.seconds))
 }
@@ -44,7 +45,8 @@ fn benchmark(lab: &Lab, server: &Server, program: &Path, clients: u32, seconds: 
         bench.args(["--clients", &clients.to_string(), "--conns", &clients.to_string()]);
         let said = String::from_utf8(finish(bench, "etcd's benchmark")?)?;
         let line = said.lines().find_map(|line| line.trim().strip_prefix("Requests/sec:"));
-        line.and_then(|rate| rate.trim().parse().ok()).with_context(|| format!("it said {said:?}"))
+        line.and_then(|rate| rate.trim().parse().ok())
+            .with_context(|| format!("etcd's benchmark printed no rate: {said:?}"))
     };
     let few = u64::from(clients) * 20 + 200;
     let puts = (ask(few)? * seconds as f64) as u64 + 1;

@@ -54,19 +54,22 @@ pub fn run(stage: &Stage<'_>, load: Load<'_>, server: &Server<'_>) -> Result<Loa
             let tables = tables(sysbench);
             let before = tables.sum(server)?;
             let figures = tables.update(lab, server, sysbench.threads, seconds)?;
-            let commits = figures.operations.context("sysbench counted nothing")?;
+            let commits = figures.operations.context("sysbench counted no transactions")?;
             let counted = tables.sum(server)? - before;
-            ensure!(counted >= commits, "sysbench reported {commits} updates, its tables count {counted}");
+            ensure!(
+                counted >= commits,
+                "sysbench reported {commits} updates, but its tables count {counted}"
+            );
             Ok(loaded(commits, &figures))
         }
         (Load::RedisBenchmark(load), Database::Redis(server)) => {
             let sets = Sets { clients: load.clients, pipeline: load.pipeline };
             let (figures, asked) = sets.run(lab, server, seconds as f64)?;
             let done = calls(server)?;
-            ensure!(done >= asked, "redis-benchmark asked for {asked} SETs, Redis counts {done}");
+            ensure!(done >= asked, "redis-benchmark asked for {asked} SETs, but Redis counts {done}");
             Ok(loaded(asked, &figures))
         }
-        _ => bail!("the database is not the load's"),
+        _ => bail!("the load does not run on this database"),
     }
 }
 
@@ -93,7 +96,7 @@ fn calls(server: &redis::Server) -> Result<u64> {
 
 fn keys(server: &redis::Server) -> Result<i64> {
     let said = Connection::open(server.socket())?.call(&["DBSIZE"])?;
-    said.number().context("DBSIZE is no number")
+    said.number().context("the reply to DBSIZE is not a number")
 }
 
 /// Looks at what is there.
@@ -109,12 +112,17 @@ pub fn check<'a>(
             let before = keys(redis)?;
             server.stop()?;
             let again = Server::start(stage.lab, stage.bin, stage.case, prepared)?;
-            let Database::Redis(redis) = &again.database else { bail!("the database is not the load's") };
+            let Database::Redis(redis) = &again.database else {
+                bail!("the load does not run on this database")
+            };
             let after = keys(redis)?;
-            ensure!(before == after && after > 0, "{before} keys before a restart, {after} after it");
+            ensure!(
+                before == after && after > 0,
+                "there were {before} keys before a restart, and {after} after it"
+            );
             return Ok(again);
         }
-        _ => bail!("the database is not the load's"),
+        _ => bail!("the load does not run on this database"),
     }
     Ok(server)
 }

@@ -35,7 +35,7 @@ pub fn find_programs(load: Load<'_>) -> Result<PathBuf> {
         Product::Postgres => tools::postgres_bin(),
         Product::Mariadb => mariadb::program(),
         Product::Redis => redis::program(),
-        Product::Rocksdb => tool.context("RocksDB without its tool"),
+        Product::Rocksdb => tool.context("the load of RocksDB has no tool"),
         // The lab's own program, which is found with the lab's others.
         Product::Sqlite | Product::Files => Ok(PathBuf::new()),
         Product::Lmdb => tools::find_in_path("cc").context("there is no C compiler: apt-get install gcc"),

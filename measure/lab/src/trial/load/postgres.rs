@@ -40,7 +40,7 @@ pub fn create(lab: &Lab, case: &Case, cluster: &Cluster<'_>) -> Result<()> {
             process::run(init, "pgbench -i")?;
         }
         Load::Definitions(_) => {}
-        _ => bail!("the load is not one of PostgreSQL"),
+        _ => bail!("the load does not run on PostgreSQL"),
     }
     // Every turn begins with a new server: with its tables in its buffers, not with reads.
     cluster.sql("CREATE EXTENSION pg_prewarm")
@@ -88,7 +88,7 @@ pub fn check(stage: &Stage<'_>, prepared: &Prepared, cluster: &Cluster<'_>, load
             let changed = if pgbench.test.updates() { loaded.commits } else { 0 };
             return check_work(cluster, changed);
         }
-        _ => bail!("the load is not one of PostgreSQL"),
+        _ => bail!("the load does not run on PostgreSQL"),
     };
     let ledger = ledger(stage.lab, Some(&prepared.configuration.name));
     let check = load_command(stage.lab, cluster, [load, "check"], &ledger);
@@ -103,11 +103,12 @@ fn run_slob(
     seconds: u64,
 ) -> Result<Loaded> {
     let mut command = slob_command(lab, slob, cluster, "run", &ledger(lab, Some(configuration)));
-    let mode = slob.commit.to_possible_value().context("a commit mode without a name")?;
+    let mode = slob.commit.to_possible_value().context("the commit mode has no name")?;
     command.args(["--commit", mode.get_name(), "--set", &format!("RUN_TIME={seconds}")]);
     let said = process::run(command, "seawall-load slob run")?;
-    let outcome: Outcome = serde_json::from_slice(&said).context("what seawall-load slob run said")?;
-    ensure!(outcome.is_whole(), "the load: {}", outcome.errors.join("; "));
+    let outcome: Outcome =
+        serde_json::from_slice(&said).context("cannot read the report of seawall-load slob run")?;
+    ensure!(outcome.is_whole(), "the load was cut short: {}", outcome.errors.join("; "));
     ensure!(outcome.operations > 0, "the load committed nothing");
     Ok(Loaded {
         commits: outcome.transactions,
@@ -131,8 +132,8 @@ fn run_tprocc(
     command.args(["--users", &tprocc.users.to_string(), "--seconds", &seconds.to_string()]);
     let said = process::run(command, "seawall-load tprocc run")?;
     let outcome: tprocc::Outcome =
-        serde_json::from_slice(&said).context("what seawall-load tprocc run said")?;
-    ensure!(outcome.is_whole(), "the load: {}", outcome.errors.join("; "));
+        serde_json::from_slice(&said).context("cannot read the report of seawall-load tprocc run")?;
+    ensure!(outcome.is_whole(), "the load was cut short: {}", outcome.errors.join("; "));
     let commits: u64 = Kind::ALL.into_iter().map(|kind| outcome.kinds.of(kind).count).sum();
     ensure!(commits > 0, "the load committed nothing");
     let mut figures = vec![
@@ -161,7 +162,8 @@ impl Pgbench {
     pub fn start(lab: &Lab, case: &Case, cluster: &Cluster<'_>, seconds: u64) -> Result<Self> {
         // One that is over may not have been read yet.
         let names = (0..).map(|n| lab.work.data(&format!("pgbench-logs-{n}")));
-        let logs = names.into_iter().find(|dir| !dir.exists()).context("no name is free")?;
+        let logs =
+            names.into_iter().find(|dir| !dir.exists()).context("no name is free for pgbench's logs")?;
         lab.fresh_dir(&logs)?;
         let mut command = bench(case, seconds)?.command(cluster);
         transactions::log_to(&mut command, &logs);
