@@ -133,7 +133,7 @@ impl Spill {
         let why = match there {
             Some(there) if real(&there) == real(wanted) => return Ok(()),
             Some(there) => format!("its spill area is {}", there.display()),
-            None => "it exists already, without a spill area: only a new pool can get one".into(),
+            None => "it already exists, without a spill area: only a new pool can get one".into(),
         };
         Err(PoolError::Spill { path: at.into(), why }.into())
     }
@@ -261,7 +261,7 @@ pub fn make_block(at: &Path, size: Option<u64>, force: bool, mirror: Option<&Pat
             let why = "it is a log, or a copy of one: start it with --pool and its path".into();
             PoolError::Mirror { path: mirror.into(), why }
         } else {
-            PoolError::Mirror { path: mirror.into(), why: "it exists already, and is not a log".into() }
+            PoolError::Mirror { path: mirror.into(), why: "it already exists, and is not a log".into() }
         });
     }
     let size = size.unwrap_or_else(|| {

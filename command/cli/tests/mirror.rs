@@ -109,7 +109,7 @@ fn a_mirror_that_cannot_be_is_refused_before_anything_is_made() {
     run(place.pool(), "elsewhere.log").fails(125, &["is mirrored on", "not on elsewhere.log"]);
     run("new.log", text(&second)).fails(125, &["it is a log, or a copy of one"]);
     fs::write(place.file("other"), "something").expect("written");
-    run("new.log", "other").fails(125, &["exists already"]);
+    run("new.log", "other").fails(125, &["already exists"]);
     run("new.log", &place.ram("x")).fails(125, &["RAM"]);
     assert!(!place.file("new.log").exists());
     run("new.log", "new2.log").succeeds();

@@ -126,7 +126,9 @@ fn examine(wanted: &AddRoot) -> Result<(RootEntry, u64), DaemonError> {
         .ok_or_else(|| bad(format!("there is no preset {:?}", wanted.preset)))?;
     let policy = Policy::from_name(&wanted.policy)
         .ok_or_else(|| bad(format!("there is no policy {:?}", wanted.policy)))?;
-    let missing = |e| bad(format!("{e}: has the directory moved? Give the present one with --data"));
+    let missing = |e| {
+        bad(format!("cannot find it (if the directory has moved, give the present one with --data): {e}"))
+    };
     let path = std::fs::canonicalize(&wanted.path).map_err(missing)?;
     let data = std::fs::canonicalize(&wanted.data).map_err(missing)?;
     let dir = File::open(&path).map_err(missing)?;

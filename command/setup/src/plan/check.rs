@@ -143,7 +143,7 @@ fn program(host: &dyn Host, name: &str, package: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{name} is not installed: apt-get install {package}, or the package's name on this system"
+        "{name} is not installed: apt-get install {package}, or the package that has it on this system"
     )))
 }
 

@@ -170,7 +170,7 @@ fn wait_until(signals: &SignalFd, when: Instant) -> Result<bool> {
     match poll(&mut fds, Some(&left)) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(e) => Err(e).context("waiting"),
+        Err(e) => Err(e).context("cannot wait for a signal"),
     }
 }
 

@@ -74,7 +74,7 @@ impl Terminal {
                     }
                 }
                 Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(e).context("waiting"),
+                Err(e) => return Err(e).context("cannot wait for a key"),
             }
         }
     }
