@@ -19,10 +19,10 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{FileType, Stat, fstat, fstatfs};
 use rustix::io::Errno;
-use seawall_media::magic;
+use seawall_media::{magic, sim};
 use seawall_stats::{Clock, ticks};
 
 use crate::Scope;
@@ -183,7 +183,8 @@ impl State {
 
 /// The change time of an open file or directory, in nanoseconds since the epoch; 0 if it cannot be read.
 pub fn changed(fd: BorrowedFd<'_>) -> u64 {
-    fstat(fd).map_or(0, |stat| changed_of(&stat))
+    let simulated = sim::changed(fd.as_raw_fd());
+    simulated.unwrap_or_else(|| fstat(fd).map_or(0, |stat| changed_of(&stat)))
 }
 
 /// The same from a `stat` that was made already.

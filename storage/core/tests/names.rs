@@ -180,7 +180,8 @@ fn a_file_that_was_synced_for_real_keeps_what_it_has() {
     assert_eq!(captured.directory, directory.name);
     fs::write(&path, "second").expect("written");
     let turn = directory.turn();
-    assert!(turn.settle(&captured, (meta.dev(), meta.ino())));
+    let since = world.engine.next_lsn();
+    assert!(turn.settle(&captured, (meta.dev(), meta.ino()), since, || unreachable!("it is on the disk")));
     turn.finish();
     assert!(world.engine.captured((meta.dev(), meta.ino())).is_none(), "once is enough");
     drop(directory);
@@ -290,9 +291,10 @@ fn a_thread_that_is_inside_already_does_not_settle_a_file() {
     let captured = world.engine.captured(inode).expect("it is in the log as a whole");
     let outer = directory.turn();
     let nested = directory.turn();
-    assert!(!nested.settle(&captured, inode) && world.engine.captured(inode).is_some());
+    let since = world.engine.next_lsn();
+    assert!(!nested.settle(&captured, inode, since, || Ok(())) && world.engine.captured(inode).is_some());
     nested.finish();
-    assert!(outer.settle(&captured, inode));
+    assert!(outer.settle(&captured, inode, since, || Ok(())));
     outer.finish();
     assert!(directory.fsync(), "what was done inside may not be in the log");
 }

@@ -46,7 +46,7 @@ fn carry<'w>(
     let path = from.at(name);
     let (file, data, attributes) = (handle(&path), fs::read(&path).expect("read"), attributes(&path));
     let holds = NameChange::Holds { file, attributes, data: &data };
-    assert!(target.capture(&holds, inode(&path), &file));
+    assert!(target.capture(inode(&path), &file, |record| record(&holds)));
     let lsn = world.engine.captured(inode(&path)).expect("captured").lsn;
     assert!(source.log(&NameChange::Settled { file, held: Some((target.elsewhere(), lsn)) }));
 }
@@ -155,11 +155,11 @@ fn a_file_is_settled_where_it_is_and_not_where_it_was() {
     assert_eq!((before.directory, now.directory), (from.name, to.name));
     // Whoever looked before it moved comes too late.
     let turn = from.turn();
-    assert!(!turn.settle(&before, id));
+    assert!(!turn.settle(&before, id, world.engine.next_lsn(), || Ok(())));
     turn.finish();
     fs::write(to.at("mail"), "dear reader, and more").expect("written");
     let turn = to.turn();
-    assert!(turn.settle(&now, id));
+    assert!(turn.settle(&now, id, world.engine.next_lsn(), || Ok(())));
     turn.finish();
     assert!(world.engine.captured(id).is_none());
     drop((from, to));

@@ -270,13 +270,14 @@ pub(crate) fn settle(daemon: &Daemon, file: &File, inode: (u64, u64)) -> std::io
         daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref()).finish();
     }
     let Some(captured) = daemon.engine.captured(inode) else { return Ok(()) };
+    let since = daemon.engine.next_lsn();
     file.sync_all()?;
     certain::check(file.as_fd())?;
     let known = daemon.files.get(captured.directory.slot);
     let known = known.filter(|directory| directory.reference == captured.directory);
     let directory = known.ok_or_else(|| std::io::Error::other("its directory is not known"))?;
     let turn = daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref());
-    let is_over = turn.settle(&captured, inode);
+    let is_over = turn.settle(&captured, inode, since, || certain::fdatasync(file.as_fd()));
     turn.finish();
     if is_over { Ok(()) } else { Err(std::io::Error::other("its directory cannot be synced")) }
 }

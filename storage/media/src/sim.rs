@@ -60,6 +60,10 @@ mod on {
         fn confirms(&self, _fd: i32) -> Option<Result<(), i32>> {
             None
         }
+        /// When a name in the directory behind this descriptor last changed, or `None` to ask the kernel.
+        fn changed(&self, _fd: i32) -> Option<u64> {
+            None
+        }
         /// A durable write to a block device: its answer, or `None` to ask the kernel.
         fn writes_block(&self, _fd: i32, _position: u64, _bytes: &[u8]) -> Option<Result<(), i32>> {
             None
@@ -176,6 +180,11 @@ mod on {
     pub fn confirms(fd: i32) -> Option<Result<(), i32>> {
         observer().and_then(|observer| observer.confirms(fd))
     }
+
+    /// Asks when a name in the directory `fd` last changed.
+    pub fn changed(fd: i32) -> Option<u64> {
+        observer().and_then(|observer| observer.changed(fd))
+    }
 }
 
 #[cfg(not(feature = "sim"))]
@@ -221,6 +230,12 @@ mod off {
     /// Nothing is simulated: the kernel answers.
     #[inline(always)]
     pub fn confirms(_fd: i32) -> Option<Result<(), i32>> {
+        None
+    }
+
+    /// Nothing is simulated: the kernel answers.
+    #[inline(always)]
+    pub fn changed(_fd: i32) -> Option<u64> {
         None
     }
 

@@ -17,8 +17,8 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use seawall_core::client::Synced;
-use seawall_core::file::Flag;
-use seawall_core::format::{Attributes, Handle, NameChange};
+use seawall_core::file::{Flag, Stand};
+use seawall_core::format::{Attributes, Handle};
 use seawall_core::naming::{self, Directory, Kind, Known, LARGEST, has_attributes};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
 use seawall_wire::shm::Preset;
@@ -37,6 +37,8 @@ pub struct Here<'f> {
     preset: Preset,
     /// When it was found.
     changed: u64,
+    /// How its changes stood then.
+    stand: Option<Stand>,
 }
 
 /// The directory behind `fd`, if it is in the log.
@@ -47,7 +49,8 @@ pub fn here<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
     let reference = engine.find(inode.0, inode.1)?;
     let is_one = engine.state(reference).has(Flag::DIRECTORY);
     let (changed, preset) = (directory::changed_of(&stat), engine.preset_of(reference)?);
-    is_one.then_some(Here { log, fd, reference, inode, uid: stat.st_uid, preset, changed })
+    let stand = engine.stand(reference);
+    is_one.then_some(Here { log, fd, reference, inode, uid: stat.st_uid, preset, changed, stand })
 }
 
 /// A name, as calls take it. `None`: it has a zero in it, and is none.
@@ -145,7 +148,10 @@ pub fn first_sync(log: &Log, node: &Node, fd: BorrowedFd<'_>) -> bool {
         return false;
     }
     let Some((above, name)) = above(node) else { return false };
-    here(log, above.as_fd()).is_some_and(|here| here.capture(fd, &name))
+    let inode = fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
+    here(log, above.as_fd())
+        .zip(inode.ok())
+        .is_some_and(|(here, inode)| naming::capturing(&here, &name, inode))
 }
 
 /// The directory in which a node has its present name, by O_PATH, and that name.
@@ -216,24 +222,6 @@ impl Here<'_> {
         self.inode == other.inode
     }
 
-    /// All of the file at `name`, which `fd` is, becomes a record.
-    fn capture(&self, fd: BorrowedFd<'_>, name: &CStr) -> bool {
-        let turn = naming::enter(self);
-        let is_captured = turn.is_in_log() && self.captures(&turn, fd, name) == Some(true);
-        turn.finish_durably() && is_captured
-    }
-
-    fn captures(&self, turn: &seawall_core::Turn<'_, Self>, fd: BorrowedFd<'_>, name: &CStr) -> Option<bool> {
-        let stat = fstat(fd).ok()?;
-        let is_one = stat.st_nlink == 1 && stat.st_uid == self.uid;
-        let known = self.at(name).filter(|known| is_one && known.kind == Kind::File)?;
-        let file = known.handle.filter(|_| known.inode == (stat.st_dev, stat.st_ino))?;
-        self.with_content(name, &known, |data| {
-            let (name, attributes) = (name.to_bytes(), known.attributes);
-            turn.capture(&NameChange::Content { name, file, attributes, data }, known.inode, &file)
-        })
-    }
-
     fn open(&self) -> Result<OwnedFd, Errno> {
         openat(self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     }
@@ -281,6 +269,10 @@ impl Directory for Here<'_> {
 
     fn keeps(&self, name: &CStr) -> bool {
         policy::keeps_name(self.preset, name.to_bytes())
+    }
+
+    fn stand(&self) -> Option<Stand> {
+        self.stand
     }
 
     fn at(&self, name: &CStr) -> Option<Known> {

@@ -145,7 +145,7 @@ fn find_out_or_register(fd: c_int, intent: Intent, entry: FdEntry) -> Kind {
         return Kind::Kernel;
     }
     if (intent == Intent::Hold || intent == Intent::Write && entry.state() == State::Unknown)
-        && named::settle(fd, &stat, false).is_err()
+        && named::settle(fd, &stat, None).is_err()
     {
         sys::say(&["could not sync a file whose whole content is in the log, before it is changed unseen"]);
     }

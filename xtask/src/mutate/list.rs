@@ -129,7 +129,13 @@ mutants! {
         "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
         "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
+        "names: captured since a sync began": "now.is_some_and(|now| now.lsn >= since)" => "now.is_some_and(|now| now.lsn >= since && !{m})",
         "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
+    }
+    "storage/core/src/engine/naming.rs" {
+        "names: seen before the entry": "if turn.still_stands(here.stand()) {" => "if {m} || turn.still_stands(here.stand()) {",
+        "names: refused, and not taken back": "moved.filter(|_| done.is_err() && is_logged)" => "moved.filter(|_| done.is_err() && is_logged && !{m})",
+        "names: refused elsewhere, and not taken back": "logged.filter(|_| done.is_err())" => "logged.filter(|_| done.is_err() && !{m})",
     }
     "storage/core/src/destage.rs" {
         "journal: what has no memory is no room": "    (0..engine.backed()).filter(is_free)" => "    (0..if {m} { engine.layout().segments } else { engine.backed() }).filter(is_free)",

@@ -43,15 +43,13 @@ struct Alone {
     tests: &'static str,
 }
 
-const ALONE: [Alone; 5] = [
+const ALONE: [Alone; 4] = [
     // Its tests simulate what they need.
     Alone { kind: "cache: ", package: "seawall-cache", tests: "the cache's tests" },
     // The simulator has no names.
     Alone { kind: "guard: ", package: "seawall-daemon", tests: "the daemon's tests" },
     // The simulator has no keepers.
     Alone { kind: "direct: ", package: "seawall-core", tests: TESTS },
-    // Nor directories.
-    Alone { kind: "names: ", package: "seawall-core", tests: TESTS },
     // Its tests simulate writers, keepers and what is between them.
     Alone { kind: "keeper: ", package: "seawall-keeper", tests: "the keepers' tests" },
 ];
@@ -60,6 +58,8 @@ const ALONE: [Alone; 5] = [
 const JOURNAL: &str = "journal: ";
 /// The same for one on two devices.
 const MIRROR: &str = "mirror: ";
+/// What mutants of names in the log are called: they run on directories.
+const NAMES: &str = "names: ";
 /// What mutants of the disk are called: they run on guests, whose log is on a block device.
 const DISK: &str = "disk: ";
 /// The same as [`POINTS`] for those on a block device. Each device write takes the simulator as long as some hundred flushes.
@@ -138,6 +138,11 @@ fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
+/// True for a flush or a fence that only a directory's records pass.
+fn is_of_names(name: &str) -> bool {
+    name.contains("engine/names.rs")
+}
+
 /// True for a mutant of the spill area, by its name or its file's: it runs with one.
 fn is_of_spill(name: &str) -> bool {
     name.contains("spill")
@@ -159,6 +164,7 @@ fn media(name: &str) -> &'static [&'static str] {
     match () {
         () if name.starts_with(JOURNAL) => &["--block"],
         () if name.starts_with(MIRROR) => &["--mirror"],
+        () if name.starts_with(NAMES) || is_of_names(name) => &["--names"],
         () if name.starts_with(DISK) => &["--disk", "--block"],
         () if is_of_spill(name) => &["--spill"],
         () => &[],
@@ -218,6 +224,7 @@ impl Built {
     fn sites(&self) -> Result<Vec<String>, String> {
         let mut sites = self.survey(&[])?;
         sites.extend(self.survey(&["--spill"])?.into_iter().filter(|site| is_of_spill(site)));
+        sites.extend(self.survey(&["--names"])?.into_iter().filter(|site| is_of_names(site)));
         if sites.is_empty() { Err("the survey found no flush and no fence".into()) } else { Ok(sites) }
     }
 
@@ -331,6 +338,8 @@ mod tests {
         assert_eq!(media("journal: tables"), ["--block"]);
         assert_eq!(media("mirror: every copy has it"), ["--mirror"]);
         assert_eq!(media("flush:core/src/spill/spiller.rs:82"), ["--spill"]);
+        assert_eq!(media("names: row N7"), ["--names"]);
+        assert_eq!(media("fence:storage/core/src/engine/names.rs:82"), ["--names"]);
         assert!(media("check: cell").is_empty());
     }
 }

@@ -36,7 +36,10 @@
 //! the directory leaves the log. Two changes within one tick of the kernel's clock (10 ms at most; Linux 6.13 tells
 //! them apart) look like one.
 
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{
+    self,
+    Ordering::{Relaxed, SeqCst},
+};
 
 use rustix::io::Errno;
 use seawall_media::fence;
@@ -46,7 +49,7 @@ use super::attach::Engine;
 use super::enter::Entering;
 use crate::Owner;
 use crate::append::NewRecord;
-use crate::file::{FileRef, Flag, Inside, captured};
+use crate::file::{FileRef, Flag, Inside, Stand, captured};
 use crate::format::{Across, Elsewhere, Handle, NameChange, RecordKind};
 use crate::intake::Intake;
 use crate::policy;
@@ -165,10 +168,21 @@ impl Engine {
         Some(done)
     }
 
+    /// The LSN that the next record gets: one that is made later has at least this.
+    pub fn next_lsn(&self) -> u64 {
+        self.shm().header().next_lsn().load(SeqCst)
+    }
+
     /// True once a directory was registered.
     #[inline]
     pub fn has_directories(&self) -> bool {
         self.shm().header().directories().load(Relaxed) != 0
+    }
+
+    /// How far the changes in a directory have come, for [`still_stands`](Turn::still_stands). `None` while one is under
+    /// way.
+    pub fn stand(&self, directory: FileRef) -> Option<Stand> {
+        self.file(directory)?.stand()
     }
 
     /// The preset that the directory belongs to.
@@ -205,9 +219,9 @@ impl<P: Place> Turn<'_, P> {
         slot.is_known_at(self.place.changed_before()) || slot.is_known_at(self.place.changed())
     }
 
-    /// True if there was nobody to wait for.
-    pub fn is_first(&self) -> bool {
-        self.inside.as_ref().is_some_and(|inside| inside.waited() == 0)
+    /// True if no name has changed here since the directory stood like this.
+    pub fn still_stands(&self, stand: Option<Stand>) -> bool {
+        self.inside.as_ref().is_some_and(|inside| stand == Some(inside.slot().stand_inside()))
     }
 
     /// True if a record of the change is what comes next.
@@ -228,35 +242,58 @@ impl<P: Place> Turn<'_, P> {
     }
 
     /// Makes a record of all of a file with this inode; [`finish_durably`](Self::finish_durably) makes it durable.
-    /// False: no record was made, and the file needs a real sync.
-    pub fn capture(&self, change: &NameChange<'_>, inode: (u64, u64), file: &Handle) -> bool {
+    /// `read` reads the file, and hands on what is to be recorded. Before that the file is announced as
+    /// [being captured](Engine::being_captured): whoever changes it and syncs it for real waits for the record, which
+    /// may lack that change. False: no record counts, and the file needs a real sync.
+    pub fn capture(
+        &self,
+        inode: (u64, u64),
+        file: &Handle,
+        read: impl FnOnce(&dyn Fn(&NameChange<'_>) -> Option<u64>) -> Option<u64>,
+    ) -> bool {
         let Some(inside) = self.inside.as_ref().filter(|_| self.is_in_log()) else { return false };
         let Some(reserved) = inside.reserve(self.engine.shm(), inode) else {
             // Some become free when the daemon has synced them.
             self.engine.wake_daemon();
             return false;
         };
-        match self.append(change) {
-            Some(lsn) => {
-                inside.has_content(lsn);
-                reserved.note(self.directory, inode, file, lsn);
-                true
-            }
-            None => {
-                reserved.give_up();
+        let record = |change: &NameChange<'_>| {
+            let lsn = self.append(change);
+            if lsn.is_none() {
                 self.leave();
-                false
             }
-        }
+            lsn
+        };
+        let Some(lsn) = read(&record) else {
+            reserved.give_up();
+            return false;
+        };
+        inside.has_content(lsn);
+        reserved.note(self.directory, inode, file, lsn);
+        // A thread that took this one for lost retires all records of the directory, and syncs the files that it finds
+        // noted: this one among them, or the directory is not in the log any more.
+        atomic::fence(SeqCst);
+        self.is_in_log()
     }
 
-    /// The file with this inode, which was captured, is on the disk with at least the content it had then. False: what
-    /// was captured may still come back, because this thread is inside already, in a signal handler, or because the
-    /// disk refused the directory; or another directory has it by now.
+    /// The file with this inode, which was captured, is on the disk, by a real sync that began when the next record
+    /// was to get the LSN `since`. What was captured after that may have more than the disk: `again` syncs the file
+    /// once more. False: what was captured may still come back, because this thread is inside already, in a signal
+    /// handler, or because the disk refused the file or the directory; or another directory has it by now.
     #[must_use]
-    pub fn settle(&self, file: &captured::Captured, inode: (u64, u64)) -> bool {
+    pub fn settle(
+        &self,
+        file: &captured::Captured,
+        inode: (u64, u64),
+        since: u64,
+        again: impl FnOnce() -> Result<(), Errno>,
+    ) -> bool {
         let Some(inside) = &self.inside else { return !self.engine.knows(self.directory) };
-        if self.engine.captured(inode).is_some_and(|now| now.directory != self.directory) {
+        let now = self.engine.captured(inode);
+        if now.is_some_and(|now| now.directory != self.directory) {
+            return false;
+        }
+        if now.is_some_and(|now| now.lsn >= since) && again().is_err() {
             return false;
         }
         let is_over = self.log(&NameChange::Settled { file: file.handle, held: None })
@@ -272,17 +309,34 @@ impl<P: Place> Turn<'_, P> {
     pub fn log_move(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) -> bool {
         let moved =
             |across| NameChange::Moved { name: names.0, to: names.1, file, over, exchanged: false, across };
-        let both = self.is_in_log() && to.is_in_log();
-        let into = moved(Across::From { other: self.elsewhere(), first: 0 });
-        let first = Some(&into).filter(|_| both).and_then(|into| to.append(into));
-        let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
-        let is_logged = done.is_some() && self.is_durable();
+        // Once both have their records they do not leave: the watermark of the first one to leave would vouch for a
+        // move that nobody has made.
+        let is_logged = self.is_in_log() && to.is_in_log() && self.may_wait() && self.log_both(to, moved);
         if !is_logged {
             // What one record says of the other directory does not hold.
             self.leave();
             to.leave();
         }
         is_logged
+    }
+
+    /// The kernel refused a move that was logged like this. Both directories leave the log, with records that take the
+    /// move back: the power may fail between their syncs, and whichever is synced first vouches for the move.
+    pub fn take_back(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) {
+        let exchanged = over.is_some();
+        let back = |across| NameChange::Moved { name: names.1, to: names.0, file, over, exchanged, across };
+        to.log_both(self, back);
+        // What was captured of the file is in the records of `to`: with their directory it comes to the disk, and the
+        // file's name in this one too.
+        to.leave();
+        self.leave();
+    }
+
+    /// Makes the two records of a move from this directory, durable.
+    fn log_both<'n>(&self, to: &Self, moved: impl Fn(Across) -> NameChange<'n>) -> bool {
+        let first = to.append(&moved(Across::From { other: self.elsewhere(), first: 0 }));
+        let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
+        done.is_some() && self.is_hardened()
     }
 
     /// How a record of another directory refers to this one.
@@ -354,11 +408,17 @@ impl<P: Place> Turn<'_, P> {
     /// Waits until the directory's records are durable. False: they cannot be, or too many changes have waited like
     /// this.
     fn is_durable(&self) -> bool {
-        let Some(inside) = self.inside.as_ref().filter(|_| self.engine.pool().journal().is_some()) else {
-            return self.inside.is_some();
-        };
-        let slot = inside.slot();
-        slot.waits_unsynced() < UNSYNCED && self.engine.harden(self.who, slot).is_ok()
+        self.may_wait() && self.is_hardened()
+    }
+
+    /// False: too many changes have waited for the log without a sync.
+    fn may_wait(&self) -> bool {
+        let Some(inside) = &self.inside else { return false };
+        self.engine.pool().journal().is_none() || inside.slot().waits_unsynced() < UNSYNCED
+    }
+
+    fn is_hardened(&self) -> bool {
+        self.inside.as_ref().is_some_and(|inside| self.engine.harden(self.who, inside.slot()).is_ok())
     }
 
     /// The record's LSN. `None`: there is no room, or no record can express the change.

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::attach::Engine;
 use super::names::{Place, Turn};
 use crate::Owner;
-use crate::file::FileRef;
+use crate::file::{FileRef, Stand};
 use crate::format::{Across, Attributes, Handle, NameChange};
 
 /// Most bytes of a file that becomes a record as a whole: a larger file is on the disk just as soon.
@@ -43,6 +43,9 @@ pub trait Directory: Place + Sized {
 
     /// True if the name must survive a power cut; otherwise its changes are not logged.
     fn keeps(&self, name: &CStr) -> bool;
+
+    /// How its changes stood when it was found ([`Engine::stand`]).
+    fn stand(&self) -> Option<Stand>;
 
     /// What is at a name, if anything is. Links are not followed.
     fn at(&self, name: &CStr) -> Option<Known>;
@@ -227,7 +230,8 @@ pub fn removing<D: Directory, R>(
         }
     };
     let done = call(is_logged);
-    if let Some(file) = gone.filter(|_| done.is_err() && turn.is_in_log()) {
+    if let Some(file) = gone.filter(|_| done.is_err() && is_logged) {
+        // Should this thread have lost the directory meanwhile, the record is retired.
         turn.log(&NameChange::Is { name: bytes, file: Some(file) });
     }
     has_lost(&turn, victim, done.is_ok());
@@ -235,7 +239,7 @@ pub fn removing<D: Directory, R>(
     done
 }
 
-/// rename(2) within a directory, of a file that was `source` a moment ago. The call learns whether the log has a record
+/// rename(2) within a directory, of a file that was `source` since the directory was found. The call learns whether the log has a record
 /// that the file which had the new name is gone.
 ///
 /// # Errors
@@ -251,8 +255,9 @@ pub fn moving_within<D: Directory, R>(
     }
     let before = (source, here.at(to_name));
     let turn = enter(here);
-    // They were read before; other files may be there by now.
-    let (source, victim) = if turn.is_first() { before } else { (here.at(name), here.at(to_name)) };
+    // Nobody need have waited: another thread may have changed these names between the look and the entry.
+    let (source, victim) =
+        if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
     let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
     let over = victim.and_then(|victim| victim.file());
     let is_kept = here.keeps(name) && here.keeps(to_name);
@@ -271,9 +276,11 @@ pub fn moving_within<D: Directory, R>(
         }
     };
     let done = call(is_logged && how == How::Plain);
-    if let Some(file) = moved.filter(|_| done.is_err() && turn.is_in_log()) {
-        turn.log(&NameChange::Is { name: bytes, file: Some(file) });
-        turn.log(&NameChange::Is { name: to, file: over });
+    if let Some(file) = moved.filter(|_| done.is_err() && is_logged) {
+        // By a single record: with one for each name, a power cut between them would leave the file at both, and the
+        // one that it was to replace at none.
+        let (exchanged, across) = (over.is_some(), Across::No);
+        turn.log(&NameChange::Moved { name: to, to: bytes, file, over, exchanged, across });
     }
     has_lost(&turn, victim, done.is_ok() && moved.is_some() && how == How::Plain);
     turn.finish();
@@ -306,20 +313,18 @@ pub fn moving_across<D: Directory, R>(
     let is_kept = from.keeps(name) && to.keeps(to_name);
     let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
     let file = file.filter(|file| is_known && file.links == 1);
-    let is_logged = moved(file, (to, victim), how).zip(file).is_some_and(|(moved, file)| {
-        let over = victim.and_then(|victim| victim.file());
-        carry((from, &source, name), (to, &target), &file)
-            && source.log_move(&target, (name.to_bytes(), to_name.to_bytes()), moved, over)
+    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.file()));
+    let logged = moved(file, (to, victim), how).zip(file).filter(|(moved, file)| {
+        carry((from, &source, name), (to, &target), file) && source.log_move(&target, names, *moved, over)
     });
+    let is_logged = logged.is_some();
     if !is_logged {
         source.leave();
         target.leave();
     }
     let done = call(is_logged);
-    if done.is_err() && is_logged {
-        // Neither has a record of the change.
-        source.leave();
-        target.leave();
+    if let Some((moved, _)) = logged.filter(|_| done.is_err()) {
+        source.take_back(&target, names, moved, over);
     }
     has_lost(&target, victim, done.is_ok() && is_logged);
     target.finish();
@@ -352,6 +357,25 @@ pub fn linking_within<D: Directory, R>(
     }
     turn.finish();
     done
+}
+
+/// The first sync of a small file, which has this inode and is at `name`: all of it becomes a record, durable when this
+/// returns. False: the file needs a real sync.
+pub fn capturing<D: Directory>(here: &D, name: &CStr, inode: (u64, u64)) -> bool {
+    let turn = enter(here);
+    let is_captured = turn.is_in_log() && captures(here, &turn, name, inode) == Some(true);
+    turn.finish_durably() && is_captured
+}
+
+fn captures<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr, inode: (u64, u64)) -> Option<bool> {
+    let known = here.at(name).filter(|known| known.inode == inode && known.links == 1)?;
+    let file = known.file().filter(|_| known.attributes.uid == here.uid())?;
+    turn.capture(inode, &file, |record| {
+        let (bytes, attributes) = (name.to_bytes(), known.attributes);
+        let content = |data: &[u8]| record(&NameChange::Content { name: bytes, file, attributes, data });
+        here.with_content(name, &known, content).flatten()
+    })
+    .then_some(true)
 }
 
 /// True if a file has extended attributes, access control lists among them, that a copy made again would lack. Its
@@ -402,11 +426,12 @@ fn carry<D: Directory>(
         return false;
     }
     let attributes = known.attributes;
-    let is_carried = from.with_content(name, known, |data| {
-        target.capture(&NameChange::Holds { file, attributes, data }, known.inode, &file)
+    let is_carried = target.capture(known.inode, &file, |record| {
+        let content = |data: &[u8]| record(&NameChange::Holds { file, attributes, data });
+        from.with_content(name, known, content).flatten()
     });
     let held = from.engine().captured(known.inode);
-    let held = held.filter(|now| is_carried == Some(true) && now.directory == to.reference());
+    let held = held.filter(|now| is_carried && now.directory == to.reference());
     held.is_some_and(|held| {
         let held = Some((target.elsewhere(), held.lsn));
         turn.log(&NameChange::Settled { file, held })

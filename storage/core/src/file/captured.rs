@@ -47,7 +47,11 @@ pub struct Captured {
 }
 
 /// An entry that belongs to the caller until its record is in the log.
-pub(crate) struct Reserved<'a>(Words<'a>);
+pub(crate) struct Reserved<'a> {
+    words: Words<'a>,
+    /// The LSN of an earlier record of the same file, or 0.
+    before: u64,
+}
 
 fn entries(shm: &Shm, (dev, ino): (u64, u64)) -> impl Iterator<Item = Words<'_>> {
     let mixed = (ino ^ dev.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -136,19 +140,21 @@ impl Inside<'_> {
     pub(crate) fn reserve<'s>(&self, shm: &'s Shm, inode: (u64, u64)) -> Option<Reserved<'s>> {
         let is_its_own = |found: &Option<((u64, u64), Captured)>| found.is_some_and(|(is, _)| is == inode);
         let busy = BUSY | u64::from(self.slot().number());
-        let takes = |words: Words<'s>, lsn: u64| {
-            words.u64(LSN).compare_exchange(lsn, busy, SeqCst, Relaxed).is_ok().then_some(Reserved(words))
+        let takes = |words: Words<'s>, lsn: u64, before: u64| {
+            let is_taken = words.u64(LSN).compare_exchange(lsn, busy, SeqCst, Relaxed).is_ok();
+            is_taken.then_some(Reserved { words, before })
         };
         let own = entries(shm, inode).find_map(|words| {
             let found = read(words);
-            if is_its_own(&found) { takes(words, found?.1.lsn) } else { None }
+            let lsn = found.filter(|_| is_its_own(&found))?.1.lsn;
+            takes(words, lsn, lsn)
         });
         own.or_else(|| {
             entries(shm, inode).find_map(|words| {
                 let lsn = words.u64(LSN).load(SeqCst);
                 let is_taken =
                     lsn & BUSY != 0 || read(words).is_some_and(|(_, captured)| is_live(shm, &captured));
-                if is_taken { None } else { takes(words, lsn) }
+                if is_taken { None } else { takes(words, lsn, 0) }
             })
         })
     }
@@ -157,7 +163,7 @@ impl Inside<'_> {
 impl Reserved<'_> {
     /// The record is in the log.
     pub(crate) fn note(self, directory: FileRef, inode: (u64, u64), handle: &Handle, lsn: u64) {
-        let Self(words) = self;
+        let Self { words, .. } = self;
         words.u32(SLOT).store(directory.slot, Relaxed);
         words.u32(GENERATION).store(directory.generation, Relaxed);
         words.u64(DEV).store(inode.0, Relaxed);
@@ -172,8 +178,8 @@ impl Reserved<'_> {
         words.u64(LSN).store(lsn, Release);
     }
 
-    /// There will be no record.
+    /// There will be no record; an earlier one of the same file counts as before.
     pub(crate) fn give_up(self) {
-        self.0.u64(LSN).store(0, Release);
+        self.words.u64(LSN).store(self.before, Release);
     }
 }

@@ -58,6 +58,6 @@ pub use lock::{Entered, Inside};
 pub use reference::FileRef;
 #[cfg(feature = "std")]
 pub use register::{Begins, Newcomer};
-pub use slot::{Counters, Slot};
+pub use slot::{Counters, Slot, Stand};
 pub use state::{Flag, KeptOut, SUSPENDED_AT_MOST, State};
 pub use watermark::UNBORN;

@@ -84,6 +84,13 @@ words! {
     unsynced: u64 @ 168,
 }
 
+/// How far a file's changes have come: two that are equal have no finished change between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stand {
+    last: u64,
+    epoch: u64,
+}
+
 /// Counters of a file since its registration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -227,6 +234,18 @@ impl<'a> Slot<'a> {
     #[inline]
     pub(crate) fn is_name_due(self) -> bool {
         self.names().load(SeqCst) > self.durable_names().load(SeqCst)
+    }
+
+    /// How far the file's changes have come, for a caller who looks at it from outside. `None` while a thread is inside.
+    pub(crate) fn stand(self) -> Option<Stand> {
+        let stand = self.stand_inside();
+        // Looked at last: a thread that came in later changes what was read before.
+        (self.holder() == 0).then_some(stand)
+    }
+
+    /// The same for the thread inside.
+    pub(crate) fn stand_inside(self) -> Stand {
+        Stand { last: self.newest().load(SeqCst), epoch: self.epoch().load(SeqCst) }
     }
 
     /// Checks what must hold for every file, whatever is under way.

@@ -46,7 +46,7 @@ pub use names::RealDirectory;
 pub use report::{Mode, Options, RecoverError, Report};
 pub use resolve::Directories;
 pub use scan::{Damage, Found, Scan, scan};
-pub use target::{At, Locate, Look, NameSpace, Sink, Target, Unwritable};
+pub use target::{At, Here, Locate, Look, NameSpace, Sink, Target, Unwritable};
 pub use unresolved::Unresolved;
 
 use ground::Ground;

@@ -135,7 +135,7 @@ impl<'w> Directory<'w> {
         let (meta, data) = (path.metadata().expect("there"), fs::read(&path).expect("read"));
         let (file, attributes) = (handle(&path), attributes(&path));
         let change = NameChange::Content { name: name.as_bytes(), file, attributes, data: &data };
-        let is_captured = turn.capture(&change, (meta.dev(), meta.ino()), &file);
+        let is_captured = turn.capture((meta.dev(), meta.ino()), &file, |record| record(&change));
         turn.finish();
         is_captured
     }

@@ -69,9 +69,10 @@ fn unmanaged(fd: c_int, stat: Option<Stat>, scope: Scope) -> Result<(), Errno> {
                     DIRECTORIES.sync_as(clock, (sys::borrow(fd), state), scope, real)
                 }
                 Some(stat) => {
+                    let since = named::mark();
                     real(scope)?;
                     named::synced_for_real(engine, fd, &stat);
-                    named::settle(fd, &stat, true)
+                    named::settle(fd, &stat, Some(since))
                 }
                 None => real(scope),
             }

@@ -66,37 +66,44 @@ impl Here {
 
     /// The same in a turn. This is how it was a moment ago.
     pub(super) fn capture_in(&self, turn: &Turn<'_, Self>, (fd, was): (c_int, &Stat), name: &CStr) -> bool {
-        let is_captured = with_content(fd, was.size, |data| {
-            let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
-            let is_it = (stat.dev, stat.ino) == (was.dev, was.ino) && stat.links == 1 && stat.uid == self.uid;
-            let file =
-                handle(fd, c"", libc::AT_EMPTY_PATH).filter(|_| is_it && !has_attributes(sys::borrow(fd)))?;
-            let change =
-                NameChange::Content { name: name.to_bytes(), file, attributes: attributes(&stat), data };
-            Some(turn.capture(&change, (stat.dev, stat.ino), &file))
-        });
-        is_captured == Some(true)
+        let Some(file) = handle(fd, c"", libc::AT_EMPTY_PATH) else { return false };
+        turn.capture((was.dev, was.ino), &file, |record| {
+            with_content(fd, was.size, |data| {
+                let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
+                let is_it =
+                    (stat.dev, stat.ino) == (was.dev, was.ino) && stat.links == 1 && stat.uid == self.uid;
+                let (name, attributes) = (name.to_bytes(), attributes(&stat));
+                let is_plain = is_it && !has_attributes(sys::borrow(fd));
+                is_plain.then(|| record(&NameChange::Content { name, file, attributes, data })).flatten()
+            })
+        })
     }
 }
 
+/// How far the log has come when a real sync begins, for [`settle`].
+pub fn mark() -> u64 {
+    engine().map_or(0, Engine::next_lsn)
+}
+
 /// The file behind `fd` has been synced for real, or is about to become durable in a way that is not seen: what the log has of
-/// it as a whole must not come back over that.
+/// it as a whole must not come back over that. `synced`: the file was synced, by a sync that began at this [`mark`].
 ///
 /// # Errors
-/// What the disk said to the sync that is made first, unless `is_synced`.
-pub fn settle(fd: c_int, stat: &Stat, is_synced: bool) -> Result<(), Errno> {
+/// What the disk said to the sync that is made first, unless one was made.
+pub fn settle(fd: c_int, stat: &Stat, synced: Option<u64>) -> Result<(), Errno> {
     let Some(engine) = engine() else { return Ok(()) };
     let inode = (stat.dev, stat.ino);
     if engine.captured(inode).is_none() && engine.being_captured(inode).is_none() {
         return Ok(());
     }
-    if !is_synced {
+    let since = synced.unwrap_or_else(mark);
+    if synced.is_none() {
         unsafe_call!(SYS_fsync, fd)?;
     }
     certain::check(sys::borrow(fd))?;
     // It may move meanwhile, and what the log has of it with it.
     for _ in 0..MOVES {
-        match settle_once(engine, fd, stat)? {
+        match settle_once(engine, fd, stat, since)? {
             Followed::Settled => return Ok(()),
             Followed::Moved => {}
         }
@@ -112,7 +119,7 @@ enum Followed {
     Moved,
 }
 
-fn settle_once(engine: &'static Engine, fd: c_int, stat: &Stat) -> Result<Followed, Errno> {
+fn settle_once(engine: &'static Engine, fd: c_int, stat: &Stat, since: u64) -> Result<Followed, Errno> {
     let inode = (stat.dev, stat.ino);
     let mut room = [0; libc::PATH_MAX as usize];
     let mut whole = [0; libc::PATH_MAX as usize];
@@ -130,7 +137,8 @@ fn settle_once(engine: &'static Engine, fd: c_int, stat: &Stat) -> Result<Follow
     match here.filter(|here| here.directory == captured.directory) {
         Some(here) => {
             let turn = naming::enter(&here);
-            let is_over = turn.settle(&captured, inode);
+            let again = || unsafe_call!(SYS_fsync, fd).and_then(|_| certain::check(sys::borrow(fd)));
+            let is_over = turn.settle(&captured, inode, since, again);
             turn.finish();
             match engine.captured(inode) {
                 _ if is_over => Ok(Followed::Settled),

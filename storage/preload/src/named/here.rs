@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_int};
 
-use seawall_core::file::Flag;
+use seawall_core::file::{Flag, Stand};
 use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX};
 use seawall_core::naming::{Directory, Kind, Known};
 use seawall_core::policy::Manage;
@@ -28,6 +28,8 @@ pub(super) struct Here {
     pub(super) preset: Preset,
     /// When it was found.
     pub(super) changed: u64,
+    /// How its changes stood then.
+    pub(super) stand: Option<Stand>,
 }
 
 impl Drop for Here {
@@ -93,6 +95,10 @@ impl Directory for Here {
         policy::keeps_name(self.preset, name.to_bytes())
     }
 
+    fn stand(&self) -> Option<Stand> {
+        self.stand
+    }
+
     fn at(&self, name: &CStr) -> Option<Known> {
         let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
         let kind = match (stat.regular, stat.directory) {
@@ -152,7 +158,8 @@ pub(super) fn found(engine: &'static Engine, fd: c_int, is_own: bool, stat: &Sta
     let who = engine.state(directory).has(Flag::DIRECTORY).then(|| owner::current(engine)).flatten()?;
     let preset = engine.preset_of(directory)?;
     let (inode, uid, changed) = ((stat.dev, stat.ino), stat.uid, stat.changed);
-    Some(Here { engine, who, directory, fd, is_own, inode, uid, preset, changed })
+    let stand = engine.stand(directory);
+    Some(Here { engine, who, directory, fd, is_own, inode, uid, preset, changed, stand })
 }
 
 /// Who the file at a name is, or behind a descriptor (an empty name, AT_EMPTY_PATH).
