@@ -148,6 +148,8 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --spill --points 200000 --json out/campaign-spill.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --disk --points 500000 --json out/campaign-disk.json
 	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --disk --block --points 100000 --json out/campaign-disk-block.json
+	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --names --json out/campaign-names.json
+	$(CARGO) run --profile sim $(CARGO_FLAGS) --package seawall-sim --bin campaign -- --names --block --points 100000 --json out/campaign-names-block.json
 	SEAWALL_CACHE_SEEDS=50000 $(CARGO) test --profile sim $(CARGO_FLAGS) --package seawall-cache --test interleavings
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only postgres,sqlite,mariadb,redis,rocksdb,lmdb,files --rounds $(CUT_ROUNDS)
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --only files --file-system xfs --rounds $(CUT_ROUNDS) --out out/xfs

@@ -26,7 +26,7 @@ struct Campaign {
     rows: fn(&Value) -> Option<Vec<Vec<String>>>,
 }
 
-const CAMPAIGNS: [Campaign; 10] = [
+const CAMPAIGNS: [Campaign; 12] = [
     Campaign {
         file: "campaign.json",
         title: "Simulated crash points",
@@ -67,6 +67,20 @@ const CAMPAIGNS: [Campaign; 10] = [
         file: "campaign-disk-block.json",
         title: "Simulated crash points, guests whose disks are in a log on a block device",
         about: "The same with a journal on a simulated device (`campaign --disk --block`).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "campaign-names.json",
+        title: "Simulated crash points, names in the log",
+        about: "Processes make, write, sync, rename, exchange, link and remove small files in one or two directories \
+                whose names are in the log, on a simulated file system that keeps changes of names in order; a cut \
+                leaves any first part of what was not synced (`campaign --names`).",
+        rows: simulated,
+    },
+    Campaign {
+        file: "campaign-names-block.json",
+        title: "Simulated crash points, names in a log on a block device",
+        about: "The same with a journal on a simulated device (`campaign --names --block`).",
         rows: simulated,
     },
     Campaign {

@@ -61,6 +61,16 @@ counts! {
     real,
     /// syncs of a directory
     directories,
+    /// changes of names that the kernel made
+    named,
+    /// syncs of files and directories that were acknowledged there
+    acknowledged,
+    /// files that became records as a whole
+    captured,
+    /// files that recoveries made again
+    made_again,
+    /// of the crash points those whose recovery was cut while it replayed names
+    cut_short,
     /// files taken out of a full log
     full,
     /// changes that went around the log under `atomic`

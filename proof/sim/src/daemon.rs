@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::{Destager, Files, Round};
+use seawall_core::file::captured::Captured;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::reap::{self, Writable};
 use seawall_core::spill::Spiller;
@@ -19,7 +20,7 @@ use seawall_stats::Class;
 
 use crate::space::RESERVED;
 use crate::world::{self, World};
-use crate::{names, rebuild};
+use crate::{folders, names, rebuild};
 
 /// While it lives nobody opens the file for writing. The kernel ends those of the dead.
 struct Lease<'a> {
@@ -73,9 +74,19 @@ fn unknown() -> io::Error {
 
 impl Files for Descriptors<'_> {
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
+        if let Some(shelf) = &self.world.shelf {
+            let folder = shelf.folder_in(slot).ok_or_else(unknown)?;
+            return Ok(shelf.descriptor(folder).as_fd());
+        }
         let index = self.world.file_in(slot).ok_or_else(unknown)?;
         self.last = Some(Rc::clone(&self.world.files.borrow()[index].cache));
         self.last.as_ref().map(|file| file.as_fd()).ok_or_else(unknown)
+    }
+
+    fn sync_directory(&mut self, slot: u32, files: &[Captured]) -> io::Result<()> {
+        let shelf = self.world.shelf.as_ref().ok_or_else(unknown)?;
+        folders::sync(self.world, shelf.folder_in(slot).ok_or_else(unknown)?, files);
+        Ok(())
     }
 
     fn is_due(&mut self, _slot: u32, _watermark: u64) -> bool {
@@ -90,6 +101,12 @@ impl Writable for Descriptors<'_> {
         // It may be killed itself before it has published anything.
         self.world.step();
         self.world.watched_descriptor(index)
+    }
+
+    fn sync_directory(&mut self, slot: u32) -> io::Result<()> {
+        let shelf = self.world.shelf.as_ref().ok_or_else(unknown)?;
+        self.world.syncs_folder(shelf.folder_in(slot).ok_or_else(unknown)?, true);
+        Ok(())
     }
 }
 
@@ -128,6 +145,7 @@ impl Daemon {
         for file in self.world.files.borrow_mut().iter_mut().filter(|file| !file.unlinked) {
             file.name = file.name.filter(|name| self.world.peek(|| self.engine.knows(*name)));
         }
+        self.find_folders();
     }
 
     /// Works until the machine's clients are gone or it is killed.
@@ -147,8 +165,11 @@ impl Daemon {
                 0..2 => drop(self.round()),
                 2..4 => drop(self.lazy_round()),
                 4 => self.reap(),
+                5 if self.world.shelf.is_some() => self.register_folders(),
                 5 => self.register(),
+                6 if self.world.shelf.is_some() => self.review(),
                 6 => self.forget_unlinked(),
+                _ if self.world.shelf.is_some() => self.leave_folder(),
                 _ => self.evict(),
             }
             self.world.give_way();

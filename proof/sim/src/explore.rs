@@ -4,91 +4,24 @@
 //! recovery finds nothing. Not verified: what a refusal says, beyond its kind; damage to both copies of anything; an
 //! image that is damaged in two ways at once; refusals for the sake of a file (`seawall-core`'s tests do that).
 
-use std::cell::{Cell, RefCell};
-use std::io;
+mod left;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 
 use seawall_core::format::SuperblockError;
 use seawall_core::inspect::inspect;
 use seawall_core::pool::Pool;
-use seawall_core::recover::{
-    Locate, Mode, Options, RealDirectory, RecoverError, Sink, Target, Unwritable, recover_into, scan,
-};
-use seawall_core::table::{self, FileEntry, RootEntry};
+use seawall_core::recover::{Mode, Options, RecoverError, recover_into, scan};
+use seawall_core::table;
 
-use crate::names::identified;
 use crate::pending::{LINE, Units};
 use crate::world::World;
 use crate::{damage, space, watermark};
 
+use left::{AsCut, Places, left};
+
 /// How the simulator recovers.
 pub const REPLAY: Options = Options { mode: Mode::Replay, accept_loss: false };
-
-/// A file as a power cut left it.
-pub struct Left {
-    content: RefCell<Vec<u8>>,
-    dirty: Cell<bool>,
-    touched: Cell<bool>,
-    gone: bool,
-}
-
-impl Left {
-    fn new(content: Vec<u8>, gone: bool) -> Self {
-        Self { content: RefCell::new(content), dirty: Cell::new(false), touched: Cell::new(false), gone }
-    }
-}
-
-impl Sink for &Left {
-    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let (at, end) = (offset as usize, offset as usize + bytes.len());
-        let mut content = self.content.borrow_mut();
-        if !bytes.is_empty() {
-            let len = content.len().max(end);
-            content.resize(len, 0);
-            content[at..end].copy_from_slice(bytes);
-        }
-        self.dirty.set(true);
-        self.touched.set(true);
-        Ok(())
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.content.borrow_mut().resize(len as usize, 0);
-        self.dirty.set(true);
-        self.touched.set(true);
-        Ok(())
-    }
-
-    fn sync_all(&self) -> io::Result<()> {
-        self.dirty.set(false);
-        Ok(())
-    }
-}
-
-struct Places<'a>(&'a [Left]);
-
-impl<'a> Locate for Places<'a> {
-    type File = &'a Left;
-    type Names = RealDirectory;
-
-    fn directory(&self, _: Option<&RootEntry>, _: &FileEntry) -> Result<RealDirectory, Unwritable> {
-        Err("no directory is in this log".to_owned().into())
-    }
-
-    fn locate(
-        &self,
-        root: Option<&RootEntry>,
-        entry: &FileEntry,
-        _power_lost: bool,
-    ) -> Result<Target<&'a Left>, Unwritable> {
-        let left = self.0.get(identified(root, entry)?).ok_or_else(|| "there is no such file".to_owned())?;
-        if left.gone {
-            return Err("it was removed".to_owned().into());
-        }
-        Ok(Target { file: left, path: PathBuf::from(&entry.path) })
-    }
-}
 
 /// What is done to an image before it is recovered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -141,21 +74,10 @@ fn flip(world: &World, lines: &[(u32, Units)]) -> (u32, Units) {
     (line, units)
 }
 
-/// The files after a cut. One that was removed, or never synced, may be there or not.
-fn left(world: &World) -> Vec<Left> {
-    let rng = &world.rng;
-    let files = world.files.borrow();
-    let left = files.iter().enumerate().map(|(index, file)| {
-        let content = world.left_of(index);
-        Left::new(content, (file.unlinked || file.fresh) && rng.one_in(2))
-    });
-    left.collect()
-}
-
 fn judge(
     world: &World,
     pool: Result<&Pool, SuperblockError>,
-    left: &[Left],
+    left: &AsCut,
     harm: Harm,
 ) -> Result<(), String> {
     let pool = match pool {
@@ -179,7 +101,10 @@ fn judge(
     if deep {
         examine(world, pool)?;
     }
-    let report = match recover_into(pool, REPLAY, &Places(left)) {
+    if left.tree.is_some() && !damaged && world.rng.one_in(8) {
+        cut_short(world, pool, left);
+    }
+    let report = match recover_into(pool, REPLAY, &&Places::of(world, left)) {
         Ok(report) => report,
         Err(RecoverError::Table(_) | RecoverError::Damaged(_)) if damaged => return refused(world, left),
         Err(RecoverError::Unresolved(_)) if failed_is_gone(world, left) => return Ok(()),
@@ -192,12 +117,23 @@ fn judge(
         c.damaged += u64::from(damaged);
     });
     contents(world, left)?;
-    if deep { idempotent(pool, left) } else { Ok(()) }
+    if deep { idempotent(world, pool, left) } else { Ok(()) }
+}
+
+/// The power fails once more, while the names are replayed: what that recovery did to them is kept up to some point.
+fn cut_short(world: &World, pool: &Pool, left: &AsCut) {
+    let Some(tree) = &left.tree else { return };
+    let places = Places::until(world, left, world.rng.below(24));
+    if let Err(RecoverError::Io { .. }) = recover_into(pool, REPLAY, &&places) {
+        let cut = tree.borrow().cut(&world.rng);
+        *tree.borrow_mut() = cut;
+        world.count(|c| c.cut_short += 1);
+    }
 }
 
 /// P1, P2, P3.
-fn contents(world: &World, left: &[Left]) -> Result<(), String> {
-    for (index, (file, left)) in world.files.borrow().iter().zip(left).enumerate() {
+fn contents(world: &World, left: &AsCut) -> Result<(), String> {
+    for (index, (file, left)) in world.files.borrow().iter().zip(&left.files).enumerate() {
         if left.dirty.get() {
             return Err(format!("file {index} was replayed into and not synced"));
         }
@@ -205,19 +141,23 @@ fn contents(world: &World, left: &[Left]) -> Result<(), String> {
             file.check(&left.content.borrow()).map_err(|why| format!("file {index}: {why}"))?;
         }
     }
-    Ok(())
+    match world.shelf.as_ref().zip(left.tree.as_ref()) {
+        Some((shelf, tree)) => shelf.ledger.borrow().check(&tree.borrow()),
+        None => Ok(()),
+    }
 }
 
 /// A line of the pool cannot be read: whoever touches it is killed (SIGBUS). Nothing may be written then.
-fn poisoned(world: &World, pool: &Pool, left: &[Left]) -> Result<(), String> {
+fn poisoned(world: &World, pool: &Pool, left: &AsCut) -> Result<(), String> {
     world.poison.set(Some(damage::line(&world.rng, pool)));
-    let died = catch_unwind(AssertUnwindSafe(|| drop(recover_into(pool, REPLAY, &Places(left))))).is_err();
+    let died = catch_unwind(AssertUnwindSafe(|| drop(recover_into(pool, REPLAY, &&Places::of(world, left)))))
+        .is_err();
     world.poison.set(None);
     world.count(|c| {
         c.poisoned += 1;
         c.died_of_poison += u64::from(died);
     });
-    let touched = left.iter().any(|file| file.touched.get());
+    let touched = left.is_touched();
     if died && touched { Err("recovery died of a poisoned line after it had written".into()) } else { Ok(()) }
 }
 
@@ -233,19 +173,20 @@ fn story(pool: &Pool) -> String {
 
 /// A file was removed after a sync of it, or the log's device, had failed: its records could not be retired before, and
 /// nobody can tell it from a file that was lost. The refusal is the promise kept (P5).
-fn failed_is_gone(world: &World, left: &[Left]) -> bool {
-    let untouched = left.iter().all(|file| !file.touched.get());
+fn failed_is_gone(world: &World, left: &AsCut) -> bool {
+    let untouched = !left.is_touched();
     let may_live = |errors: u64| errors > 0 || world.log_has_failed();
-    untouched && world.files.borrow().iter().zip(left).any(|(file, left)| may_live(file.errors) && left.gone)
+    untouched
+        && world.files.borrow().iter().zip(&left.files).any(|(file, left)| may_live(file.errors) && left.gone)
 }
 
 /// P5: what is damaged is refused before anything is written.
-fn refused(world: &World, left: &[Left]) -> Result<(), String> {
+fn refused(world: &World, left: &AsCut) -> Result<(), String> {
     world.count(|c| {
         c.damaged += 1;
         c.refused += 1;
     });
-    let touched = left.iter().any(|file| file.touched.get());
+    let touched = left.is_touched();
     if touched { Err("recovery refused after it had written".into()) } else { Ok(()) }
 }
 
@@ -263,10 +204,11 @@ fn examine(world: &World, pool: &Pool) -> Result<(), String> {
 }
 
 /// A recovered pool has nothing to replay, and what is written then stays.
-fn idempotent(pool: &Pool, left: &[Left]) -> Result<(), String> {
-    let again = recover_into(pool, REPLAY, &Places(left)).map_err(|e| format!("a second recovery: {e}"))?;
+fn idempotent(world: &World, pool: &Pool, left: &AsCut) -> Result<(), String> {
+    let again = recover_into(pool, REPLAY, &&Places::of(world, left))
+        .map_err(|e| format!("a second recovery: {e}"))?;
     if again.live != 0 {
         return Err(format!("a second recovery replays {} records", again.live));
     }
-    Ok(())
+    contents(world, left)
 }

@@ -6,6 +6,8 @@ use seawall_core::table::{FileEntry, RootEntry};
 use seawall_media::Identity;
 use seawall_wire::shm::{Policy, Preset};
 
+use crate::tree::Inode;
+
 /// The number of the simulated file behind a table entry: what names it must be as it was registered.
 ///
 /// # Errors
@@ -43,4 +45,36 @@ pub fn inode(index: usize) -> (u64, u64) {
 /// Where it is.
 pub fn hint(index: usize) -> PathBuf {
     format!("file{index}").into()
+}
+
+/// The directory behind a table entry: what names it must be as it was registered.
+///
+/// # Errors
+/// It is not.
+pub fn identified_folder(root: Option<&RootEntry>, entry: &FileEntry) -> Result<usize, String> {
+    root.ok_or("its root is not registered")?;
+    let bytes = entry.identity.handle.get(..4).and_then(|bytes| bytes.try_into().ok());
+    let folder = u32::from_le_bytes(bytes.ok_or("not a simulated directory")?) as usize;
+    let same = entry.identity == folder_identity(folder) && entry.path == folder_hint(folder);
+    if same { Ok(folder) } else { Err("it is not what was registered".into()) }
+}
+
+/// Who a simulated directory is.
+pub fn folder_identity(folder: usize) -> Identity {
+    Identity { fs: [7; 16], kind: 2, handle: (folder as u64).to_le_bytes().to_vec() }
+}
+
+/// Its st_dev and st_ino.
+pub fn folder_inode(folder: usize) -> (u64, u64) {
+    (7, (1 << 20) + folder as u64)
+}
+
+/// Where it is.
+pub fn folder_hint(folder: usize) -> PathBuf {
+    format!("folder{folder}").into()
+}
+
+/// st_dev and st_ino of a file in a simulated directory.
+pub fn inode_of(inode: &Inode) -> (u64, u64) {
+    (7, u64::from(inode.number))
 }

@@ -16,6 +16,49 @@ pub enum Mutant {
     Fence(Site),
     /// The store or flush at this line starts no write-back.
     Flush(Site),
+    /// What surrounds the log of names has this bug.
+    Planted(Planted),
+}
+
+/// A bug in a front, the daemon or the recovery of directories whose names are in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// The daemon retires a directory's records before it has synced the directory.
+    RetiredUnsynced,
+    /// It syncs the directory alone, and not the files that its log has as a whole.
+    RetiredWithoutFiles,
+    /// Files are told apart by their names.
+    ByName,
+    /// Files are told apart by their inode numbers, which are used again.
+    ByNumber,
+    /// A rename is logged once more after it was made.
+    RenamedTwice,
+    /// The record of an unlink is made late, when the name may be a newer file's.
+    UnlinkedLate,
+    /// A file that the disk never had is made again without its content.
+    MadeEmpty,
+    /// A file that is made again does not say which one it stands for.
+    MadeUnmarked,
+    /// A real sync of a file that is in the log as a whole is not told to the log.
+    Unsettled,
+    /// A name that is made is not logged, and its directory stays in the log.
+    MadeUnlogged,
+}
+
+impl Planted {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, Self); 10] = [
+        ("retired-unsynced", Self::RetiredUnsynced),
+        ("retired-without-files", Self::RetiredWithoutFiles),
+        ("by-name", Self::ByName),
+        ("by-number", Self::ByNumber),
+        ("renamed-twice", Self::RenamedTwice),
+        ("unlinked-late", Self::UnlinkedLate),
+        ("made-empty", Self::MadeEmpty),
+        ("made-unmarked", Self::MadeUnmarked),
+        ("unsettled", Self::Unsettled),
+        ("made-unlogged", Self::MadeUnlogged),
+    ];
 }
 
 /// What to run.
@@ -39,6 +82,8 @@ pub struct Plan {
     pub spill: bool,
     /// Guests have disks in the log.
     pub disk: bool,
+    /// Programs keep small files in directories whose names are in the log.
+    pub names: bool,
     /// Remember what happened last.
     pub trace: bool,
 }
@@ -69,6 +114,16 @@ impl Plan {
         Self { disk: true, ..Self::on_block(seed) }
     }
 
+    /// With directories whose names are in a log in memory.
+    pub fn with_names(seed: u64) -> Self {
+        Self { names: true, ..Self::of(seed) }
+    }
+
+    /// With directories whose names are in a log on a block device.
+    pub fn with_names_on_block(seed: u64) -> Self {
+        Self { names: true, ..Self::on_block(seed) }
+    }
+
     /// True if many commit at once, each to a file of its own: they share device writes, and fill the log.
     pub fn is_crowded(&self) -> bool {
         self.seed % 4 == 2
@@ -86,6 +141,7 @@ impl Plan {
             mirror: false,
             spill: false,
             disk: false,
+            names: false,
             trace: false,
         }
     }

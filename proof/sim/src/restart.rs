@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::count_free;
 use seawall_core::format::slot_at;
-use seawall_core::recover::{Locate, RealDirectory, RecoverError, Sink, Target, Unwritable, recover_into};
+use seawall_core::recover::{Locate, RecoverError, Sink, Target, Unwritable, recover_into};
 use seawall_core::spill::Plan as Spill;
 use seawall_core::table::{self, FileEntry, RootEntry};
 use seawall_core::takeover::{self, StartError, Started};
@@ -19,8 +19,9 @@ use seawall_wire::shm::SegmentState;
 use crate::block::Block;
 use crate::explore::REPLAY;
 use crate::fiber::{Fiber, State};
-use crate::names::{identified, registered_root};
+use crate::names::{identified, identified_folder, registered_root};
 use crate::pending::THREADS;
+use crate::restored::{Restored, Way};
 use crate::world::{FsJournal, World, map_shared};
 use crate::{Change, Pending, Plan, Survival, space};
 
@@ -242,6 +243,7 @@ fn cut(world: &World) {
         };
         world.power_loss(index, content, lost);
     }
+    world.lose_names();
 }
 
 struct Disks<'a>(&'a Rc<World>);
@@ -252,9 +254,9 @@ struct OnDisk {
     fails: Cell<bool>,
 }
 
-impl Locate for Disks<'_> {
+impl<'a> Locate for Disks<'a> {
     type File = OnDisk;
-    type Names = RealDirectory;
+    type Names = Restored<'a>;
 
     fn locate(
         &self,
@@ -268,8 +270,9 @@ impl Locate for Disks<'_> {
         Ok(Target { file: OnDisk { world: Rc::clone(self.0), index, fails }, path })
     }
 
-    fn directory(&self, _: Option<&RootEntry>, _: &FileEntry) -> Result<RealDirectory, Unwritable> {
-        Err("no directory is in this log".to_owned().into())
+    fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<Restored<'a>, Unwritable> {
+        let folder = identified_folder(root, entry)?;
+        Ok(Restored::new(self.0, &self.0.shelf().tree, folder, Way::Live))
     }
 }
 
@@ -318,5 +321,6 @@ fn recover(world: &Rc<World>) -> bool {
     for index in 0..world.file_count() {
         world.recovered(index);
     }
+    world.recovered_names();
     true
 }

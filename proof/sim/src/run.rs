@@ -63,7 +63,11 @@ fn some(world: &World) -> u64 {
 fn lives(scene: &Scene, plan: &Plan) {
     let world = &scene.world;
     let rng = &world.rng;
-    let (images, files) = if plan.disk { (rng.range(1, 3), rng.below(2)) } else { (0, some(world)) };
+    let (images, files) = match () {
+        () if plan.names => (0, 0),
+        () if plan.disk => (rng.range(1, 3), rng.below(2)),
+        () => (0, some(world)),
+    };
     for _ in 0..images {
         world.add_image(vec![0x11; rng.pick(&IMAGES)]);
     }
@@ -71,8 +75,9 @@ fn lives(scene: &Scene, plan: &Plan) {
         world.add_file(vec![0x11; rng.below(5000).next_multiple_of(world.unit()) as usize]);
     }
     for _ in 0..plan.lives {
-        world.failures.set(if rng.one_in(4) { 30 } else { 0 });
-        world.commits.set(if rng.one_in(8) { 25 } else { 0 });
+        // The simulated directories are on a disk that does not fail.
+        world.failures.set(if rng.one_in(4) && !plan.names { 30 } else { 0 });
+        world.commits.set(if rng.one_in(8) && !plan.names { 25 } else { 0 });
         world.haste.set(rng.pick(&[12, 40, 150]));
         if world.is_over() {
             return;

@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::daemon::{self, DEAD, Daemon};
 use crate::fiber::{Fiber, State};
 use crate::guest::{Guest, Server};
+use crate::namer::Namer;
 use crate::pending::THREADS;
 use crate::rebuild;
 use crate::restart::{Scene, start};
@@ -68,7 +69,9 @@ impl Threads {
             Daemon { world: world_of, engine: engine_of, slot, thread: number, spiller: RefCell::default() };
         let idle = Rc::clone(idle);
         if world.rng.one_in(2) {
-            world.light(number, if world.block.is_some() { 20_000 } else { 6000 }, 40);
+            // To look through what was captured takes some thousand steps.
+            let is_long = world.block.is_some() || world.shelf.is_some();
+            world.light(number, if is_long { 20_000 } else { 6000 }, 40);
         }
         let body = move || {
             rebuild::inherit(&daemon);
@@ -76,6 +79,7 @@ impl Threads {
             daemon.open_area();
             daemon.reap();
             daemon.register();
+            daemon.register_folders();
             daemon.run(|| idle.get());
         };
         self.add(world, slot, number, true, Fiber::new(body));
@@ -87,8 +91,14 @@ impl Threads {
         let dies = world.rng.one_in(if world.crowded { 12 } else { 3 });
         for _ in 0..world.rng.range(1, 3) {
             let thread = self.number();
-            let client = Client { world: Rc::clone(world), engine: Rc::clone(engine), slot, thread };
-            self.mortal(world, slot, thread, dies, move || client.run(operations));
+            let (world_of, engine_of) = (Rc::clone(world), Rc::clone(engine));
+            if world.shelf.is_some() {
+                let namer = Namer { world: world_of, engine: engine_of, slot, thread };
+                self.mortal(world, slot, thread, dies, move || namer.run(operations));
+            } else {
+                let client = Client { world: world_of, engine: engine_of, slot, thread };
+                self.mortal(world, slot, thread, dies, move || client.run(operations));
+            }
         }
     }
 

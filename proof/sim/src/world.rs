@@ -6,6 +6,7 @@ mod devices;
 mod file;
 mod files;
 mod images;
+mod names;
 mod observer;
 mod syncs;
 mod turns;
@@ -29,6 +30,7 @@ use crate::pending::{Pending, THREADS};
 use crate::plan::{Mutant, Plan, Site};
 
 pub use file::{FsJournal, SimFile};
+pub use names::Shelf;
 
 const EIO: i32 = 5;
 
@@ -77,6 +79,8 @@ pub struct World {
     /// Files by number.
     pub files: RefCell<Vec<SimFile>>,
     descriptors: RefCell<BTreeMap<i32, usize>>,
+    /// Directories whose names are in the log, if there are any.
+    pub shelf: Option<Shelf>,
     /// The newest daemon's engine.
     pub engine: RefCell<Option<Rc<Engine>>>,
     /// The run-time memory, mapped once more.
@@ -139,8 +143,10 @@ impl World {
     /// A machine with this pool, all of it persisted.
     pub fn new(pool: Pool, plan: &Plan) -> Self {
         let rng = Rng::new(plan.seed);
+        let shelf = || Shelf::of(rng.range(1, 3) as usize, 512, rng.pick(&[1, 4]));
         Self {
-            crowded: plan.is_crowded() && !plan.disk,
+            shelf: plan.names.then(shelf),
+            crowded: plan.is_crowded() && !plan.disk && !plan.names,
             atomic: plan.seed % 2 == 1,
             sector: rng.pick(&[64, 512, 512, 4096]),
             garbles: rng.one_in(3),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use seawall_sim::{Counts, Mutant, Plan, run};
+use seawall_sim::{Counts, Mutant, Plan, Planted, run};
 use serde::Serialize;
 
 /// Explores crash points
@@ -28,7 +28,7 @@ struct Wanted {
     /// List every flush and fence that is reached
     #[arg(long)]
     survey: bool,
-    /// Break one: `flush:SITE` or `fence:SITE`
+    /// Break one: `flush:SITE` or `fence:SITE`; with --names, `planted:NAME` plants a bug beside the log of names
     #[arg(long, default_value = "", hide_default_value = true, value_parser = mutant)]
     mutant: Mutant,
     #[command(flatten)]
@@ -53,12 +53,15 @@ struct Machine {
     /// There are guests whose disks are in the log
     #[arg(long)]
     disk: bool,
+    /// There are programs that keep small files in directories whose names are in the log
+    #[arg(long)]
+    names: bool,
 }
 
 impl Machine {
     fn plan(&self, seed: u64) -> Plan {
-        let Self { block, mirror, spill, disk } = *self;
-        Plan { block: block || mirror, mirror, spill, disk, ..Plan::of(seed) }
+        let Self { block, mirror, spill, disk, names } = *self;
+        Plan { block: block || mirror, mirror, spill, disk, names, ..Plan::of(seed) }
     }
 }
 
@@ -77,12 +80,16 @@ fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
     text.replace('_', "").parse()
 }
 
-fn mutant(text: &str) -> Result<Mutant, &'static str> {
+fn mutant(text: &str) -> Result<Mutant, String> {
     match text.split_once(':') {
         None if text.is_empty() => Ok(Mutant::None),
         Some(("flush", site)) => Ok(Mutant::Flush(site.to_owned())),
         Some(("fence", site)) => Ok(Mutant::Fence(site.to_owned())),
-        _ => Err("a mutant is flush:SITE or fence:SITE"),
+        Some(("planted", name)) => {
+            let found = Planted::ALL.iter().find(|(is, _)| *is == name);
+            found.map(|(_, planted)| Mutant::Planted(*planted)).ok_or(format!("no such bug: {name}"))
+        }
+        _ => Err(format!("{text}: a mutant is flush:SITE, fence:SITE or planted:NAME")),
     }
 }
 

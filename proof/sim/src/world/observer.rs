@@ -146,7 +146,19 @@ impl Observer for World {
         Some(halts)
     }
 
+    fn changed(&self, fd: i32) -> Option<u64> {
+        let shelf = self.shelf.as_ref()?;
+        Some(shelf.tree.borrow().changed(shelf.folder_of(fd)?))
+    }
+
     fn confirms(&self, fd: i32) -> Option<Result<(), i32>> {
+        if let Some(shelf) = &self.shelf
+            && let Some(folder) = shelf.folder_of(fd)
+        {
+            // It is found out by a change of the directory's times.
+            shelf.tree.borrow_mut().touch(folder);
+            return Some(Ok(()));
+        }
         let index = self.file_of(fd)?;
         if self.journal.get() == FsJournal::Whole {
             return Some(Ok(()));

@@ -190,6 +190,7 @@ impl World {
     /// A logical thread is gone.
     pub fn died(&self, thread: usize) {
         self.pending.borrow_mut().died(thread);
+        self.shelf.iter().for_each(|shelf| shelf.ledger.borrow_mut().died(thread));
         {
             let ids = &mut *self.ids.borrow_mut();
             ids[thread] = ids.iter().max().map_or(1, |newest| newest + 1);

@@ -1,0 +1,206 @@
+//! A directory of the simulated file system as recovery replays names into it: every system call of
+//! [`RealDirectory`](seawall_core::recover::RealDirectory), in its order, and between any two of them the power may fail.
+//!
+//! Not simulated: that a file was changed since the power came back, and directories inside the directory.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use seawall_core::format::{Attributes, Handle};
+use seawall_core::recover::{Here, NameSpace};
+use seawall_core::stand_in::TEMPORARY;
+
+use crate::Planted;
+use crate::names::folder_hint;
+use crate::tree::{Name, Tree};
+use crate::world::World;
+
+/// A directory of the machine itself, or of a copy that a power cut left.
+pub struct Restored<'a> {
+    world: &'a World,
+    tree: &'a RefCell<Tree>,
+    folder: usize,
+    way: Way<'a>,
+    /// Its entries before anything was replayed, once somebody asked for them.
+    entries: OnceCell<BTreeMap<Handle, Name>>,
+}
+
+/// How a recovery goes.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// On the machine: each step is a moment at which the power may fail.
+    Live,
+    /// In a copy, for so many steps.
+    Copy(&'a Cell<u64>),
+}
+
+impl<'a> Restored<'a> {
+    /// A directory of a tree.
+    pub fn new(world: &'a World, tree: &'a RefCell<Tree>, folder: usize, way: Way<'a>) -> Self {
+        Self { world, tree, folder, way, entries: OnceCell::new() }
+    }
+
+    /// One system call.
+    fn step(&self, call: impl FnOnce(&mut Tree)) -> io::Result<()> {
+        match self.way {
+            Way::Live => {
+                call(&mut self.tree.borrow_mut());
+                self.world.point();
+            }
+            Way::Copy(left) => {
+                let now = left.get().checked_sub(1).ok_or_else(|| io::Error::other("the power is off"))?;
+                left.set(now);
+                call(&mut self.tree.borrow_mut());
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, name: &[u8]) -> io::Result<usize> {
+        self.tree.borrow().find(self.folder, name).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn unlink(&self, name: &[u8]) -> io::Result<()> {
+        if self.find(name).is_err() {
+            return Ok(());
+        }
+        self.step(|tree| tree.lead(vec![(self.folder, name.to_vec(), None)]))
+    }
+
+    fn link(&self, from: &Self, name: &[u8], to: &[u8]) -> io::Result<()> {
+        self.unlink(to)?;
+        let file = from.find(name)?;
+        self.step(|tree| tree.lead(vec![(self.folder, to.to_vec(), Some(file))]))
+    }
+
+    fn handle_at(&self, name: &[u8]) -> Option<Handle> {
+        let tree = self.tree.borrow();
+        Some(self.world.handle_of(name, tree.inode(tree.find(self.folder, name)?)?))
+    }
+
+    fn sync_inode(&self, file: usize) -> io::Result<()> {
+        self.step(|tree| tree.sync(file))
+    }
+}
+
+/// Where a file is kept while names change.
+fn place(file: &Handle) -> Name {
+    let hex: String = file.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    [hex.as_bytes(), TEMPORARY].concat()
+}
+
+/// Its name on the way from there to its final name.
+fn on_its_way(file: &Handle) -> Name {
+    [&b"to."[..], &place(file)].concat()
+}
+
+impl NameSpace for Restored<'_> {
+    fn path(&self) -> PathBuf {
+        folder_hint(self.folder)
+    }
+
+    fn look(&self, name: &[u8]) -> Result<Option<Here>, String> {
+        let tree = self.tree.borrow();
+        let found = tree.find(self.folder, name).and_then(|file| tree.inode(file));
+        let itself = |inode| self.world.handle_of(name, inode);
+        Ok(found.map(|inode| Here { itself: itself(inode), stands_for: inode.mark }))
+    }
+
+    fn is_kept(&self, file: &Handle) -> bool {
+        self.handle_at(&place(file)) == Some(*file)
+    }
+
+    fn name_of(&self, file: &Handle) -> Option<Name> {
+        let list = || {
+            let tree = self.tree.borrow();
+            let own = tree.names(self.folder).iter().filter(|(name, _)| !name.ends_with(TEMPORARY));
+            own.filter_map(|(name, file)| {
+                Some((self.world.handle_of(name, tree.inode(*file)?), name.clone()))
+            })
+            .collect()
+        };
+        self.entries.get_or_init(list).get(file).cloned()
+    }
+
+    fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {
+        let place = place(file);
+        self.unlink(&place)?;
+        self.step(|tree| {
+            tree.make(self.folder, &place, attributes.mode);
+        })?;
+        self.world.count(|c| c.made_again += 1);
+        let made = self.find(&place)?;
+        if !self.world.has(Planted::MadeUnmarked) {
+            self.step(|tree| tree.mark(made, Some(*file)))?;
+        }
+        self.sync_inode(made)
+    }
+
+    fn keep(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
+        self.link(from, name, &place(file))
+    }
+
+    fn fill(
+        &self,
+        file: &Handle,
+        name: Option<&[u8]>,
+        data: &[u8],
+        _attributes: &Attributes,
+    ) -> io::Result<()> {
+        let place = place(file);
+        let inode = self.find(name.unwrap_or(&place))?;
+        if name.is_none() && self.world.has(Planted::MadeEmpty) {
+            return Ok(());
+        }
+        self.step(|tree| tree.write(inode, |disk| disk.write(0, data)))?;
+        self.step(|tree| tree.write(inode, |disk| disk.set_len(data.len())))?;
+        self.sync_inode(inode)
+    }
+
+    fn put(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
+        let (place, next) = (place(file), on_its_way(file));
+        self.link(from, &place, &next)?;
+        let (inode, there) = (self.find(&next)?, self.find(name).ok());
+        if there != Some(inode) {
+            let leads = vec![(self.folder, next.clone(), None), (self.folder, name.to_vec(), Some(inode))];
+            self.step(|tree| tree.lead(leads))?;
+        }
+        // If both are names of the same file, the rename removes neither.
+        self.unlink(&next)
+    }
+
+    fn remove(&self, name: &[u8]) -> io::Result<()> {
+        self.unlink(name)
+    }
+
+    fn sync_file(&self, name: &[u8]) -> io::Result<()> {
+        match self.find(name) {
+            Ok(file) => self.sync_inode(file),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.step(|tree| tree.sync_names(self.folder))
+    }
+
+    fn clear(&self, files: &[Handle]) -> io::Result<()> {
+        for file in files {
+            self.unlink(&place(file))?;
+        }
+        self.sync()
+    }
+
+    fn end(&self, names: &[&[u8]]) {
+        for name in names {
+            let Ok(file) = self.find(name) else { continue };
+            let is_marked = self.tree.borrow().inode(file).is_some_and(|inode| inode.mark.is_some());
+            if is_marked {
+                // A mark that stays means nothing to anybody.
+                let _ = self.step(|tree| tree.mark(file, None));
+            }
+        }
+    }
+}

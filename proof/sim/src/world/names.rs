@@ -1,0 +1,233 @@
+//! The directories of the simulated machine: their names, who is in the log, and what was promised of them.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use seawall_core::format::Handle;
+use seawall_core::{Engine, FileRef};
+
+use super::World;
+use crate::ledger::{Act, Due, Ledger};
+use crate::names;
+use crate::tree::{Inode, Lead, Tree};
+use crate::{Change, Disk, Mutant, Planted};
+
+const EIO: i32 = 5;
+/// One call in so many is refused by the kernel.
+const REFUSED: u64 = 40;
+
+/// Directories whose names are in the log.
+pub struct Shelf {
+    /// The file system.
+    pub tree: RefCell<Tree>,
+    /// What was promised.
+    pub ledger: RefCell<Ledger>,
+    /// A descriptor of each directory.
+    descriptors: Vec<File>,
+    /// Their present slots.
+    pub slots: RefCell<Vec<Option<FileRef>>>,
+}
+
+impl Shelf {
+    /// Empty directories.
+    pub fn of(folders: usize, sector: usize, tick: u64) -> Self {
+        let descriptor = |_| {
+            let fd = rustix::fs::memfd_create("seawall-sim-folder", rustix::fs::MemfdFlags::CLOEXEC);
+            File::from(fd.expect("a memory file"))
+        };
+        Self {
+            tree: RefCell::new(Tree::of(folders, sector, tick)),
+            ledger: RefCell::new(Ledger::of(folders)),
+            descriptors: (0..folders).map(descriptor).collect(),
+            slots: RefCell::new(vec![None; folders]),
+        }
+    }
+
+    /// How many directories there are.
+    pub fn folders(&self) -> usize {
+        self.descriptors.len()
+    }
+
+    /// A descriptor of a directory.
+    pub fn descriptor(&self, folder: usize) -> &File {
+        &self.descriptors[folder]
+    }
+
+    /// The directory behind a descriptor.
+    pub fn folder_of(&self, fd: i32) -> Option<usize> {
+        self.descriptors.iter().position(|file| file.as_raw_fd() == fd)
+    }
+
+    /// The directory in a slot.
+    pub fn folder_in(&self, slot: u32) -> Option<usize> {
+        self.slots.borrow().iter().position(|name| name.is_some_and(|name| name.slot == slot))
+    }
+
+    /// The slot of a directory, as a process finds it.
+    pub fn find(&self, engine: &Engine, folder: usize) -> Option<FileRef> {
+        let (dev, ino) = names::folder_inode(folder);
+        engine.find(dev, ino)
+    }
+}
+
+/// A handle that a name alone decides.
+fn named_handle(name: &[u8]) -> Handle {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(name).for_each(|(byte, letter)| *byte = *letter);
+    Handle::new(1, &bytes).expect("short")
+}
+
+impl World {
+    /// True if this bug is planted.
+    pub fn has(&self, planted: Planted) -> bool {
+        self.mutant == Mutant::Planted(planted)
+    }
+
+    /// How a file is called in records, and how a recovery recognizes it.
+    pub fn handle_of(&self, name: &[u8], inode: &Inode) -> Handle {
+        if self.has(Planted::ByName) {
+            return named_handle(name);
+        }
+        if self.has(Planted::ByNumber) {
+            return Inode::new(inode.number, 0, 0, Disk::holding(Vec::new())).handle();
+        }
+        inode.handle()
+    }
+
+    /// The directories.
+    ///
+    /// # Panics
+    /// In a run without any.
+    pub fn shelf(&self) -> &Shelf {
+        self.shelf.as_ref().expect("a run with directories")
+    }
+
+    /// A call that changes names, up to its return.
+    pub fn naming<R>(&self, act: Act, call: impl FnOnce() -> R) -> R {
+        let thread = self.thread.get();
+        self.tell(|| format!("{act:?} ..."));
+        self.shelf().ledger.borrow_mut().begin(thread, act);
+        let done = call();
+        self.shelf().ledger.borrow_mut().end(thread);
+        self.tell(|| "... returned".into());
+        done
+    }
+
+    /// The kernel makes a change of names, or refuses it.
+    ///
+    /// # Errors
+    /// EIO.
+    pub fn renames(&self, leads: impl FnOnce(&Tree) -> Result<Vec<Lead>, i32>) -> Result<(), i32> {
+        if self.rng.one_in(REFUSED) {
+            self.tell(|| "the kernel refuses".into());
+            return Err(EIO);
+        }
+        let shelf = self.shelf();
+        let leads = leads(&shelf.tree.borrow())?;
+        shelf.tree.borrow_mut().lead(leads.clone());
+        shelf.ledger.borrow_mut().changed(self.thread.get(), &leads);
+        self.has_named(&leads);
+        Ok(())
+    }
+
+    /// The kernel makes a file.
+    pub fn makes(&self, folder: usize, name: &[u8]) -> usize {
+        let mode = self.rng.pick(&[0o600, 0o640, 0o755]);
+        let (file, handle) = {
+            let tree = &mut *self.shelf().tree.borrow_mut();
+            let file = tree.make(folder, name, mode);
+            tree.open(file, true);
+            (file, tree.inode(file).map(crate::tree::Inode::handle))
+        };
+        let leads = [(folder, name.to_vec(), Some(file))];
+        if let Some(handle) = handle {
+            let mut ledger = self.shelf().ledger.borrow_mut();
+            ledger.made(file, handle, mode);
+            ledger.changed(self.thread.get(), &leads);
+        }
+        self.has_named(&leads);
+        file
+    }
+
+    fn has_named(&self, leads: &[Lead]) {
+        self.tell(|| {
+            let of = |(folder, name, file): &Lead| format!("{folder}/{} is {file:?}", name.escape_ascii());
+            leads.iter().map(of).collect::<Vec<_>>().join(", ")
+        });
+        self.count(|c| c.named += 1);
+        self.point();
+    }
+
+    /// The kernel changes the bytes of a file.
+    pub fn writes(&self, file: usize, change: &Change) {
+        self.step();
+        let shelf = self.shelf();
+        shelf.tree.borrow_mut().write(file, |disk| match change {
+            Change::Write(at, bytes) => disk.write(*at, bytes),
+            Change::Truncate(len) => disk.set_len(*len),
+            _ => {}
+        });
+        if let Some(inode) = shelf.tree.borrow().inode(file) {
+            shelf.ledger.borrow_mut().wrote(file, inode.content());
+        }
+        self.tell(|| format!("file {file}: {}", change.brief()));
+        self.point();
+    }
+
+    /// A real sync of a file.
+    pub fn syncs_file(&self, file: usize) {
+        self.step();
+        self.shelf().tree.borrow_mut().sync(file);
+        self.tell(|| format!("real sync of file {file}"));
+        self.point();
+        self.is_slow();
+    }
+
+    /// A real sync of a directory, or of everything.
+    pub fn syncs_folder(&self, folder: usize, with_files: bool) {
+        self.step();
+        {
+            let tree = &mut *self.shelf().tree.borrow_mut();
+            if with_files { tree.sync_all() } else { tree.sync_names(folder) }
+        }
+        self.tell(|| format!("real sync of directory {folder}, with files {with_files}"));
+        self.count(|c| c.directories += 1);
+        self.point();
+        self.is_slow();
+    }
+
+    /// Disks are slow: others go on meanwhile.
+    fn is_slow(&self) {
+        if self.rng.one_in(4) {
+            self.give_way();
+        }
+    }
+
+    /// A sync was acknowledged.
+    pub fn acknowledged(&self, due: &Due) {
+        self.tell(|| "... acknowledged".into());
+        self.count(|c| c.acknowledged += 1);
+        self.shelf().ledger.borrow_mut().acknowledge(due);
+        self.point();
+    }
+
+    /// The power is off: what the file system has is what the disk had.
+    pub fn lose_names(&self) {
+        let Some(shelf) = &self.shelf else { return };
+        let left = shelf.tree.borrow().cut(&self.rng);
+        *shelf.tree.borrow_mut() = left;
+        shelf.slots.borrow_mut().fill(None);
+        shelf.ledger.borrow_mut().all_died();
+    }
+
+    /// A recovery is over: judges what it left, and takes that for what there is.
+    pub fn recovered_names(&self) {
+        let Some(shelf) = &self.shelf else { return };
+        let verdict = shelf.ledger.borrow().check(&shelf.tree.borrow());
+        shelf.ledger.borrow_mut().recovered(&shelf.tree.borrow());
+        if let Err(why) = verdict {
+            self.violate(format!("after recovery: {why}"));
+        }
+    }
+}
