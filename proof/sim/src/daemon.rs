@@ -89,6 +89,12 @@ impl Files for Descriptors<'_> {
         Ok(())
     }
 
+    fn sync_around(&mut self, slot: u32) -> io::Result<()> {
+        let shelf = self.world.shelf.as_ref().ok_or_else(unknown)?;
+        self.world.syncs_folder(shelf.folder_in(slot).ok_or_else(unknown)?, true);
+        Ok(())
+    }
+
     fn is_due(&mut self, _slot: u32, _watermark: u64) -> bool {
         !self.lazy || self.world.rng.below(2) == 0
     }

@@ -57,6 +57,14 @@ pub trait Files {
         Ok(rustix::fs::fsync(self.descriptor(slot)?)?)
     }
 
+    /// Syncs the whole file system of the directory in `slot`, in which a holder was lost.
+    ///
+    /// # Errors
+    /// The disk's error.
+    fn sync_around(&mut self, slot: u32) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(self.descriptor(slot)?)?)
+    }
+
     /// True if the file in `slot` has not been synced for some time because the log needed the room.
     fn is_calm(&mut self, _slot: u32) -> bool {
         true
@@ -209,6 +217,7 @@ impl<'e> Destager<'e> {
         let kept = was_inherited.then_some(inside);
         let synced = match slot.state().has(Flag::FAILED) {
             true => Err(io::Error::other("an earlier sync of it failed")),
+            false if was_inherited => files.sync_around(number),
             false => files.sync_directory(number, &captured),
         };
         synced.inspect_err(|_| self.engine.distrust(file))?;

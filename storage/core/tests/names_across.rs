@@ -215,3 +215,40 @@ fn a_directory_that_was_made_is_made_again() {
     assert_eq!((meta.is_dir(), meta.mode() & 0o7777), (true, 0o750));
     assert_eq!(names(dir.path()), ["objects"]);
 }
+
+/// The process that was about to move it died between its records and the call; whoever came next took one of the two
+/// directories out of the log, and the power failed before anybody came to the other one.
+#[test]
+fn a_move_that_never_came_leaves_the_file_where_it_was() {
+    for left in 0..2 {
+        for is_captured in [false, true] {
+            let world = World::new(16 << 20);
+            let (from, to) = (Directory::below(&world, "tmp"), Directory::below(&world, "new"));
+            fs::write(from.make("mail"), "dear reader").expect("written");
+            let (source, target) = (from.turn(), to.turn());
+            if is_captured {
+                target.finish();
+                source.finish();
+                assert!(from.sync("mail"));
+                let (source, target) = (from.turn(), to.turn());
+                carry(&from, (&source, &target), "mail", &world);
+                assert!(source.log_move(&target, (b"mail", b"mail"), handle(&from.at("mail")), None));
+                target.finish();
+                source.finish();
+            } else {
+                assert!(source.log_move(&target, (b"mail", b"mail"), handle(&from.at("mail")), None));
+                target.finish();
+                source.finish();
+            }
+            let turn = [&from, &to][left].turn();
+            turn.leave();
+            turn.finish();
+            drop((from, to));
+            let (done, dir, _memory) = world.recover();
+            done.unwrap_or_else(|why| panic!("directory {left} left, {is_captured}: {why}"));
+            let read = |name: &str| fs::read_to_string(dir.path().join(name)).ok();
+            let found = [read("tmp/mail"), read("new/mail")];
+            assert_eq!(found, [Some("dear reader".into()), None], "directory {left} left, {is_captured}");
+        }
+    }
+}

@@ -326,9 +326,9 @@ impl<P: Place> Turn<'_, P> {
         let exchanged = over.is_some();
         let back = |across| NameChange::Moved { name: names.1, to: names.0, file, over, exchanged, across };
         to.log_both(self, back);
-        // What was captured of the file is in the records of `to`: with their directory it comes to the disk, and the
-        // file's name in this one too.
-        to.leave();
+        // What was captured of the file is in the records of `to`: all of it comes to the disk with that directory, and
+        // from then on the disk shows that nobody moved it.
+        to.leave_with(true);
         self.leave();
     }
 
@@ -362,8 +362,14 @@ impl<P: Place> Turn<'_, P> {
 
     /// Takes the directory out of the log: a change follows that no record can express.
     pub fn leave(&self) {
+        self.leave_with(false);
+    }
+
+    /// The same; if `with_files`, all of the file system is synced.
+    fn leave_with(&self, with_files: bool) {
         if let Some(inside) = &self.inside {
-            let with_files = inside.slot().has_live_content();
+            // A holder that was lost may have been about to move a file: then the disk shows whether it did.
+            let with_files = with_files || inside.slot().has_live_content() || inside.inherited();
             let sync = || self.place.sync(with_files).and_then(|()| self.place.check());
             inside.leave(self.engine.pool(), Flag::NONE, sync);
             inside.is_known_up_to(0);

@@ -325,6 +325,10 @@ pub fn moving_across<D: Directory, R>(
     let done = call(is_logged);
     if let Some((moved, _)) = logged.filter(|_| done.is_err()) {
         source.take_back(&target, names, moved, over);
+    } else if is_logged && !(source.is_in_log() && target.is_in_log()) {
+        // One was taken over meanwhile, without the move: the other one's records do not vouch for it.
+        source.leave();
+        target.leave();
     }
     has_lost(&target, victim, done.is_ok() && is_logged);
     target.finish();

@@ -57,6 +57,7 @@ pub(super) fn all<L: Locate>(
                 report.files.push(target.path.clone());
                 targets.found.insert(slot, target);
             }
+            (Err(_), Known::PerhapsGone) => {}
             // If the disk had the file, some of its records are retired, and their content would be missing.
             (Err(_), Known::Again(at)) if entry.watermark == UNBORN => {
                 report.files.push(ground.path(entry));

@@ -12,6 +12,8 @@ pub(super) struct History {
     pub files: BTreeMap<Handle, File>,
     /// Files that lost a name and have not got another one since.
     gone: BTreeSet<Handle>,
+    /// Files that lost one if the disk shows it.
+    perhaps_gone: BTreeSet<Handle>,
 }
 
 /// One name.
@@ -21,6 +23,9 @@ pub(super) struct Name {
     pub known: BTreeSet<Handle>,
     /// The file that it leads to in the end.
     pub now: Option<Handle>,
+    /// It leads to whatever the disk has there: its last change was a move from or to another directory that was synced
+    /// since. The disk has that move, or nobody made it.
+    pub as_is: bool,
 }
 
 /// One file.
@@ -71,6 +76,9 @@ impl History {
                 let elsewhere = change.elsewhere(lsn);
                 let other =
                     elsewhere.filter(|(other, lsn)| is_behind(*other, *lsn)).map(|(other, _)| other.slot);
+                // A process that dies between its records and the kernel's call leaves the file where it was. Whoever
+                // takes one of the directories over syncs all of the file system first.
+                let is_on_disk = across != Across::No && other.is_none();
                 let (from, into) = match across {
                     Across::No => (Some(directory), Some(directory)),
                     Across::From { .. } => (other, Some(directory)),
@@ -79,13 +87,14 @@ impl History {
                 if let Some(directory) = from {
                     let from = At { directory, name: name.to_vec() };
                     self.led(from.clone(), file);
-                    self.leads(from, over.filter(|_| exchanged));
+                    self.leads_unless(is_on_disk, from, over.filter(|_| exchanged));
                 }
-                self.gone.extend(over.filter(|_| !exchanged));
+                let gone = if is_on_disk { &mut self.perhaps_gone } else { &mut self.gone };
+                gone.extend(over.filter(|_| !exchanged));
                 if let Some(directory) = into {
                     let into = At { directory, name: to.to_vec() };
                     over.iter().for_each(|over| self.led(into.clone(), *over));
-                    self.leads(into, Some(file));
+                    self.leads_unless(is_on_disk, into, Some(file));
                 }
             }
             NameChange::Linked { name, to, file } => {
@@ -109,10 +118,9 @@ impl History {
 
     /// The names of files whose content the disk may lack.
     pub(super) fn contents(&self) -> impl Iterator<Item = &At> {
-        self.names.iter().filter_map(|(name, is)| {
-            let file = self.files.get(&is.now?)?;
-            file.content().map(|_| name)
-        })
+        let has_content = |file: &Handle| self.files.get(file).is_some_and(|file| file.content().is_some());
+        let may_lack = move |is: &Name| is.as_is || is.now.as_ref().is_some_and(has_content);
+        self.names.iter().filter(move |(_, is)| may_lack(is)).map(|(name, _)| name)
     }
 
     /// The file's identity for this log: the file that it stands for, or the file itself if the log has never heard of
@@ -131,6 +139,11 @@ impl History {
         self.gone.contains(file) && !self.wanted().any(|wanted| wanted == *file)
     }
 
+    /// The same if the disk shows it: a file that it still has has not been removed.
+    pub(super) fn is_perhaps_gone(&self, file: &Handle) -> bool {
+        self.perhaps_gone.contains(file) && !self.wanted().any(|wanted| wanted == *file)
+    }
+
     /// The files that names lead to in the end.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Handle> {
         self.names.values().filter_map(|is| is.now)
@@ -143,10 +156,21 @@ impl History {
     fn leads(&mut self, at: At, file: Option<Handle>) {
         let entry = self.names.entry(at).or_default();
         entry.known.extend(file);
-        entry.now = file;
+        (entry.now, entry.as_is) = (file, false);
         if let Some(file) = file {
             self.gone.remove(&file);
+            self.perhaps_gone.remove(&file);
         }
+    }
+
+    /// The name leads to that file from now on; or, if the disk decides, to what is there.
+    fn leads_unless(&mut self, is_on_disk: bool, at: At, file: Option<Handle>) {
+        if !is_on_disk {
+            return self.leads(at, file);
+        }
+        let entry = self.names.entry(at).or_default();
+        entry.known.extend(file);
+        (entry.now, entry.as_is) = (None, true);
     }
 
     fn file(&mut self, file: Handle) -> &mut File {

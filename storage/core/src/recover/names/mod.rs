@@ -39,6 +39,8 @@ pub(super) enum Known {
     Not,
     /// It was removed.
     Gone,
+    /// It was removed, unless the disk has it.
+    PerhapsGone,
     /// The disk does not have the file. It is made again, with this name in the end.
     Again(At),
 }
@@ -78,6 +80,9 @@ impl<N: NameSpace> Names<N> {
         for group in &self.groups {
             if group.history.is_gone(file) {
                 return Known::Gone;
+            }
+            if group.history.is_perhaps_gone(file) {
+                return Known::PerhapsGone;
             }
             if let Some(at) = group.makes_again(file) {
                 return Known::Again(at);

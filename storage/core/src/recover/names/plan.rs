@@ -19,13 +19,14 @@
 //! | N7 | a file | a file that it never led to | somebody else made it: refused |
 //! | N8 | nothing | a file that it led to before | it is removed |
 //! | N9 | nothing | nothing, or a file that it never led to | nothing: that file does not belong to the log |
+//! | N10 | what a move left there, from or to a directory that was synced since | anything | nothing: the disk has the move, or nobody made it |
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::{Attributes, Handle};
 use crate::recover::target::{At, Look};
 
-use super::history::History;
+use super::history::{History, Name};
 
 /// The steps in order: files are made, kept and filled, then names are put, then names are removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,8 +111,10 @@ impl Plan {
         };
         let there: BTreeMap<&At, Option<Handle>> =
             history.names.keys().map(|at| Ok((at, found(at)?))).collect::<Result<_, _>>()?;
+        // N10.
+        let now = |at: &At, is: &Name| if is.as_is { there[at] } else { is.now };
         let wanted: BTreeMap<Handle, &At> =
-            history.names.iter().filter_map(|(at, is)| Some((is.now?, at))).collect();
+            history.names.iter().filter_map(|(at, is)| Some((now(at, is)?, at))).collect();
         // The same place in every run.
         let place = |file: Handle| wanted[&file].directory;
         let (mut plan, mut puts, mut removed) = (Self::default(), Vec::new(), Vec::new());
@@ -119,7 +122,7 @@ impl Plan {
         for (at, is) in &history.names {
             let here = there[at];
             let is_known = here.is_none_or(|file| is.known.contains(&file));
-            match is.now {
+            match now(at, is) {
                 Some(file) if here == Some(file) => {}
                 Some(_) if !is_known => return Err(Conflict::Strange(at.clone())),
                 Some(file) => {
