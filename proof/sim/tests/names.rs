@@ -14,7 +14,7 @@ fn has_all(total: &Counts) {
 // Holds: internals/FAILURE_MODEL#the-simulator, internals/SEMANTICS#names-in-the-log
 #[test]
 fn no_crash_point_takes_from_a_directory_what_was_synced() {
-    let total = campaign(60_000, Plan::with_names);
+    let total = campaign(1, 60_000, Plan::with_names, |c| c.takeovers);
     has_all(&total);
     assert!(total.points_in_recovery > 0 && total.recoveries_cut > 0 && total.takeovers > 0, "{total:?}");
 }
@@ -22,7 +22,7 @@ fn no_crash_point_takes_from_a_directory_what_was_synced() {
 // Holds: internals/FAILURE_MODEL#the-simulator, internals/SEMANTICS#names-in-the-log
 #[test]
 fn no_crash_point_takes_from_a_directory_what_was_synced_to_a_block_device() {
-    let total = campaign(5_000, Plan::with_names_on_block);
+    let total = campaign(1, 5_000, Plan::with_names_on_block, |c| c.made_again);
     has_all(&total);
     assert!(total.device_writes > 0, "{total:?}");
 }
