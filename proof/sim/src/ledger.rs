@@ -43,6 +43,8 @@ pub struct Ledger {
     across: Vec<u64>,
     /// Counts changes.
     now: u64,
+    /// Counts calls and deaths.
+    clock: u64,
 }
 
 /// A call that changes names.
@@ -51,6 +53,8 @@ struct Begun {
     leads: Act,
     /// The last change that it made; 0 if it made none yet.
     change: u64,
+    /// When it began, or when its process died.
+    since: u64,
 }
 
 /// A call whose change may be in the log before the kernel makes it.
@@ -96,25 +100,31 @@ impl Ledger {
             left: Vec::new(),
             across: Vec::new(),
             now: 0,
+            clock: 0,
         }
     }
 
     /// A thread begins a call.
     pub fn begin(&mut self, thread: usize, act: Act) {
-        self.begun.insert(thread, Begun { leads: act, change: 0 });
+        self.clock += 1;
+        self.begun.insert(thread, Begun { leads: act, change: 0, since: self.clock });
     }
 
-    /// Its call returns: what the dead had begun in the same directories was finished or undone before.
+    /// Its call returns: what had been begun in the same directories by processes that were dead before this call was
+    /// finished or undone.
     pub fn end(&mut self, thread: usize) {
         let Some(begun) = self.begun.remove(&thread) else { return };
         let folders = begun.leads.folders();
         folders.iter().for_each(|folder| self.folders[*folder].returned(begun.change));
-        self.left.retain(|left| !left.leads.folders().iter().any(|folder| folders.contains(folder)));
+        let is_over = |left: &Begun| left.leads.folders().iter().any(|folder| folders.contains(folder));
+        self.left.retain(|left| left.since > begun.since || !is_over(left));
     }
 
     /// A thread's process died.
     pub fn died(&mut self, thread: usize) {
-        self.left.extend(self.begun.remove(&thread));
+        self.clock += 1;
+        let since = self.clock;
+        self.left.extend(self.begun.remove(&thread).map(|begun| Begun { since, ..begun }));
     }
 
     /// Everybody died.
