@@ -97,7 +97,7 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     let rng = &world.rng;
     let room = rng.pick(&[3, 4, 6, 12]);
     let engine = start(scene, room)?;
-    if let Some(block) = world.block.as_ref().filter(|_| rng.one_in(4)) {
+    if let Some(block) = world.block.as_ref().filter(|_| rng.one_in(4) && !plan.names) {
         block.may_fail(rng.pick(&[10, 40]));
     }
     if let Some(disk) = world.area.as_ref().filter(|_| rng.one_in(4)) {
