@@ -20,7 +20,7 @@ use seawall_stats::Class;
 
 use crate::space::RESERVED;
 use crate::world::{self, World};
-use crate::{folders, names, rebuild};
+use crate::{names, rebuild};
 
 /// While it lives nobody opens the file for writing. The kernel ends those of the dead.
 struct Lease<'a> {
@@ -85,7 +85,7 @@ impl Files for Descriptors<'_> {
 
     fn sync_directory(&mut self, slot: u32, files: &[Captured]) -> io::Result<()> {
         let shelf = self.world.shelf.as_ref().ok_or_else(unknown)?;
-        folders::sync(self.world, shelf.folder_in(slot).ok_or_else(unknown)?, files);
+        self.world.destages_folder(shelf.folder_in(slot).ok_or_else(unknown)?, files);
         Ok(())
     }
 

@@ -2,29 +2,13 @@
 
 use std::path::PathBuf;
 
-use seawall_core::file::captured::Captured;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::naming::{self, Directory};
 use seawall_stats::Class;
 
-use crate::Planted;
 use crate::daemon::Daemon;
 use crate::folder::Folder;
 use crate::names;
-use crate::world::World;
-
-/// Syncs a directory, and before it these files, which its log has as a whole.
-pub fn sync(world: &World, folder: usize, files: &[Captured]) {
-    if world.has(Planted::RetiredUnsynced) {
-        return;
-    }
-    for captured in files.iter().filter(|_| !world.has(Planted::RetiredWithoutFiles)) {
-        let file = world.shelf().tree.borrow().by_handle(&captured.handle);
-        // Otherwise its last name is gone.
-        file.iter().for_each(|file| world.syncs_file(*file));
-    }
-    world.syncs_folder(folder, false);
-}
 
 impl Daemon {
     /// Goes on with the directories that an earlier daemon registered.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
+use seawall_core::file::captured::Captured;
 use seawall_core::format::Handle;
 use seawall_core::{Engine, FileRef};
 
@@ -195,6 +196,19 @@ impl World {
         self.count(|c| c.directories += 1);
         self.point();
         self.is_slow();
+    }
+
+    /// Syncs a directory, and before it these files, which its log has as a whole.
+    pub fn destages_folder(&self, folder: usize, files: &[Captured]) {
+        if self.has(Planted::RetiredUnsynced) {
+            return;
+        }
+        for captured in files.iter().filter(|_| !self.has(Planted::RetiredWithoutFiles)) {
+            let file = self.shelf().tree.borrow().by_handle(&captured.handle);
+            // Otherwise its last name is gone.
+            file.iter().for_each(|file| self.syncs_file(*file));
+        }
+        self.syncs_folder(folder, false);
     }
 
     /// Disks are slow: others go on meanwhile.
