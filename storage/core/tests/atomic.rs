@@ -79,7 +79,7 @@ fn what_fallocate_adds_is_a_record_and_no_reason_to_leave() {
         let end = (pages * PAGE) as u64;
         world.engine.allocate(world.who(0), m.name, m.file.as_fd(), end, publish)
     };
-    let next_lsn = || world.engine.shm().header().next_lsn().load(SeqCst);
+    let next_lsn = || world.engine.next_lsn();
     world.pwrite(&m, 0, &page(1), 0);
     let grow = || m.file.set_len(4 * PAGE as u64).map_err(|_| Errno::IO);
     allocate(4, &grow).expect("allocated");

@@ -3,7 +3,6 @@
 mod common;
 
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Calls, Managed, World, roll_back};
 use seawall_core::file::KeptOut::{Foreign, Frozen, GivenAway, Unguarded, Unlinked};
@@ -59,7 +58,7 @@ fn a_former_name_is_nobodys() {
     assert!(evict(&world, &first));
     let next = world.manage("b");
     assert!(world.fsync(&next), "tracked");
-    let before = world.engine.shm().header().next_lsn().load(SeqCst);
+    let before = world.engine.next_lsn();
     let published = std::cell::Cell::new(false);
     let publish = || {
         published.set(true);
@@ -69,7 +68,7 @@ fn a_former_name_is_nobodys() {
     let (fd, who) = (first.file.as_fd(), world.who(0));
     world.engine.write(who, first.name, fd, At::Offset(0), data.into_iter(), publish).expect("written");
     assert!(published.get());
-    assert_eq!(world.engine.shm().header().next_lsn().load(SeqCst), before, "not logged for the other file");
+    assert_eq!(world.engine.next_lsn(), before, "not logged for the other file");
     assert!(world.fsync(&first), "not absorbed by the other file's state");
 }
 

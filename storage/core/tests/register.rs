@@ -4,7 +4,6 @@ mod common;
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::Ordering::SeqCst;
 
 use common::{Calls, Managed, World, roll_back};
 use seawall_core::destage::{Destager, Files};
@@ -31,7 +30,7 @@ fn a_file_begins_with_everything_before_it_on_disk_and_nothing_after_it() {
     let other = world.manage("other");
     world.fsync(&other);
     world.pwrite(&other, 0, b"some records", 0);
-    let next = world.engine.shm().header().next_lsn().load(SeqCst);
+    let next = world.engine.next_lsn();
     let m = world.manage_as("wal", Begins::InLog, false);
     let slot = world.slot(&m);
     assert_eq!((slot.watermark(), slot.last_lsn()), (next - 1, next - 1));

@@ -239,8 +239,8 @@ pub fn removing<D: Directory, R>(
     done
 }
 
-/// rename(2) within a directory, of a file that was `source` since the directory was found. The call learns whether the log has a record
-/// that the file which had the new name is gone.
+/// rename(2) within a directory, of a file that was `source` since the directory was found. The call learns whether the
+/// log has a record that the file which had the new name is gone.
 ///
 /// # Errors
 /// The call's error.

@@ -37,7 +37,7 @@ impl Engine {
     /// [`TableError`]: nothing was registered.
     pub fn register(&self, newcomer: &Newcomer<'_>) -> Result<Registered<'_>, TableError> {
         // Its records will have this LSN or a higher one: it has no records before it is admitted.
-        let next = self.shm().header().next_lsn().load(SeqCst);
+        let next = self.next_lsn();
         let on_disk = if newcomer.begins == Begins::InLogWithName { UNBORN } else { next - 1 };
         let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
         if newcomer.is_directory {

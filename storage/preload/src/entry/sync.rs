@@ -69,7 +69,7 @@ fn unmanaged(fd: c_int, stat: Option<Stat>, scope: Scope) -> Result<(), Errno> {
                     DIRECTORIES.sync_as(clock, (sys::borrow(fd), state), scope, real)
                 }
                 Some(stat) => {
-                    let since = named::mark();
+                    let since = named::next_lsn();
                     real(scope)?;
                     named::synced_for_real(engine, fd, &stat);
                     named::settle(fd, &stat, Some(since))

@@ -81,12 +81,13 @@ impl Here {
 }
 
 /// How far the log has come when a real sync begins, for [`settle`].
-pub fn mark() -> u64 {
+pub fn next_lsn() -> u64 {
     engine().map_or(0, Engine::next_lsn)
 }
 
 /// The file behind `fd` has been synced for real, or is about to become durable in a way that is not seen: what the log has of
-/// it as a whole must not come back over that. `synced`: the file was synced, by a sync that began at this [`mark`].
+/// it as a whole must not come back over that. `synced`: the file was synced, by a sync that began when this was the
+/// [next LSN](next_lsn).
 ///
 /// # Errors
 /// What the disk said to the sync that is made first, unless one was made.
@@ -96,7 +97,7 @@ pub fn settle(fd: c_int, stat: &Stat, synced: Option<u64>) -> Result<(), Errno> 
     if engine.captured(inode).is_none() && engine.being_captured(inode).is_none() {
         return Ok(());
     }
-    let since = synced.unwrap_or_else(mark);
+    let since = synced.unwrap_or_else(next_lsn);
     if synced.is_none() {
         unsafe_call!(SYS_fsync, fd)?;
     }

@@ -6,7 +6,7 @@ use seawall_core::format::NAME_MAX;
 use seawall_core::{Errno, Scope, naming};
 use seawall_wire::shm::Preset;
 
-use super::capture::{mark, settle};
+use super::capture::{next_lsn, settle};
 use super::here::{engine, parent};
 use crate::cached;
 use crate::sys;
@@ -25,7 +25,7 @@ pub fn resizing(fd: c_int, call: impl FnOnce() -> Result<(), Errno>) -> Result<(
         call,
         || is_any_programs(fd),
         || {
-            let since = mark();
+            let since = next_lsn();
             cached::sync(fd, || sys::sync(fd, Scope::Whole))?;
             settle(fd, &sys::fstat(fd)?, Some(since))
         },
