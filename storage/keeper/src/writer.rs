@@ -14,31 +14,28 @@
 //! cannot be read, is lost, and comes back with a new connection; nobody waits for one that is not needed.
 
 mod again;
+mod link;
+mod shared;
 
-use std::collections::VecDeque;
-use std::io;
-use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use seawall_media::{LINE, connection};
-use seawall_wire::keeper::{Frame, Kind, Refusal, State, ack, acknowledged, needs_witnesses};
+use seawall_wire::keeper::{Frame, Kind, State, acknowledged, needs_witnesses};
 use thiserror::Error;
-use zerocopy::IntoBytes as _;
 
 use crate::meta::Roster;
 use crate::peer::PeerError;
-use crate::plan::{Head, Plan, plan};
+use crate::plan::Head;
 use crate::quorum::Quorum;
 use crate::stream::Stream;
 use crate::turn::Promised;
 use crate::wire::{self, Wire};
+use link::Link;
+pub use link::{LinkReport, News, Role};
 
 /// One that does not answer for as long is lost; enough others are waited for no longer than it takes.
 const SILENCE: Duration = Duration::from_secs(5);
 /// The same of one that was told that it has everything: under `affirm` its disk gets all of the image first.
 const LONG_SILENCE: Duration = Duration::from_secs(60);
-/// So many bytes of what a keeper says when it refuses are read.
-const REFUSAL_TEXT: usize = 512;
 /// How long an answer is looked for before the thread sleeps.
 const SPIN: Duration = Duration::from_micros(25);
 
@@ -67,105 +64,6 @@ pub enum WriteError {
     },
 }
 
-/// What a keeper is to the writer now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Not reached.
-    Down,
-    /// It gets an image.
-    Joins,
-    /// It was told that it has everything.
-    Waits,
-    /// Its word counts.
-    Counts,
-    /// A newer writer has its promise.
-    Fenced,
-}
-
-impl Role {
-    /// One word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Down => "down",
-            Self::Joins => "joins",
-            Self::Waits => "waits",
-            Self::Counts => "counts",
-            Self::Fenced => "fenced",
-        }
-    }
-
-    /// True for one that is sent batches: it is reached, and in this writer's turn.
-    pub const fn gets_batches(self) -> bool {
-        matches!(self, Self::Joins | Self::Waits | Self::Counts)
-    }
-}
-
-/// One keeper.
-struct Link<W> {
-    role: Role,
-    wire: Option<W>,
-    /// What of an answer has come.
-    heard: ([u8; LINE], usize),
-    state: Option<State>,
-    confirmed: u64,
-    hardened: u64,
-    /// How far the image is sent.
-    sent_to: u64,
-    /// The batch with which its copy is whole, once it was told that it has everything.
-    whole_at: u64,
-    /// The newest batch sent, and when.
-    asked: (u64, Instant),
-    /// Batches that it has not confirmed: their numbers, when each was sent, and its bytes.
-    open: VecDeque<(u64, Instant, u64)>,
-    /// Bytes of them.
-    open_bytes: u64,
-    /// Records of TLS, at most, of what was sent on this connection by this process.
-    records: u64,
-    /// Bytes of all batches that it lacks, those included that were never sent to it.
-    lacks: u64,
-    /// When there was no answer to be read.
-    looked: Instant,
-    was_met: bool,
-    news: News,
-    trouble: String,
-}
-
-/// What became known of a keeper, and was not said yet.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct News {
-    /// How long it took to confirm batches, each one. Answers that came while nobody listened are left out: when
-    /// they came is not known.
-    pub answers: Vec<Duration>,
-    /// Bytes that were sent.
-    pub sent: u64,
-    /// How often it was connected to again after it had been lost.
-    pub reconnects: u64,
-}
-
-/// What is known of a keeper, for people.
-#[derive(Clone, Debug)]
-pub struct LinkReport<'w> {
-    /// What it is now.
-    pub role: Role,
-    /// Its state when it gave its promise.
-    pub state: Option<State>,
-    /// The newest batch that it confirmed, and that its disk has.
-    pub confirmed: u64,
-    /// That.
-    pub hardened: u64,
-    /// Bytes of the batches that it lacks.
-    pub lacks: u64,
-    /// What was wrong last.
-    pub trouble: &'w str,
-}
-
-impl LinkReport<'_> {
-    /// True for one that has data, as far as it was ever reached.
-    pub fn has_data(&self) -> bool {
-        self.state.is_some_and(|state| !state.is_witness())
-    }
-}
-
 /// A writer with its keepers.
 pub struct Writer<W = Stream> {
     log: u64,
@@ -174,34 +72,16 @@ pub struct Writer<W = Stream> {
     links: Vec<Link<W>>,
     /// The newest batch that was sent, whether it counts or not.
     sent: u64,
-    /// It, until it counts.
+    /// That batch, until it counts.
     under_way: Option<(Frame, Vec<u8>)>,
+    /// Room for a stretch of an image.
     buffer: Vec<u8>,
 }
 
 impl<W: Wire> Writer<W> {
     /// The writer of the log whose UUID has this low half. Nobody is reached yet.
     pub fn new(log: u64, head: Head, roster: Roster) -> Self {
-        let link = |_: &_| Link {
-            role: Role::Down,
-            wire: None,
-            heard: ([0; LINE], 0),
-            state: None,
-            confirmed: 0,
-            hardened: 0,
-            sent_to: 0,
-            whole_at: 0,
-            asked: (0, Instant::now()),
-            open: VecDeque::new(),
-            open_bytes: 0,
-            records: 0,
-            lacks: 0,
-            looked: Instant::now(),
-            was_met: false,
-            news: News::default(),
-            trouble: "not reached yet".into(),
-        };
-        let links = roster.members.iter().map(link).collect();
+        let links = roster.members.iter().map(|_| Link::new()).collect();
         Self { log, head, roster, links, sent: head.last, under_way: None, buffer: Vec::new() }
     }
 
@@ -243,14 +123,7 @@ impl<W: Wire> Writer<W> {
 
     /// The same, one after the other.
     pub fn known(&self) -> impl Iterator<Item = LinkReport<'_>> {
-        self.links.iter().map(|link| LinkReport {
-            role: link.role,
-            state: link.state,
-            confirmed: link.confirmed,
-            hardened: link.hardened,
-            lacks: link.lacks,
-            trouble: &link.trouble,
-        })
+        self.links.iter().map(Link::report)
     }
 
     /// What became known of each keeper since this was called last, in the roster's order.
@@ -267,28 +140,8 @@ impl<W: Wire> Writer<W> {
 
     /// A keeper gave its promise on this connection, and was in this state. A batch that is under way is sent to it too.
     pub fn meets(&mut self, keeper: usize, wire: W, state: State) {
-        let (head, log) = (self.head, self.log);
         let link = &mut self.links[keeper];
-        let what = plan(head, &state);
-        (link.wire, link.state, link.heard) = (Some(wire), Some(state), ([0; LINE], 0));
-        (link.confirmed, link.sent_to, link.asked, link.records) = (0, 0, (0, Instant::now()), 0);
-        link.forget_open();
-        link.trouble.clear();
-        link.news.reconnects += u64::from(std::mem::replace(&mut link.was_met, true));
-        link.role = match what {
-            Plan::Counts => Role::Counts,
-            Plan::Adopt => Role::Waits,
-            Plan::Copy => Role::Joins,
-        };
-        match what {
-            Plan::Counts => (link.confirmed, link.lacks) = (state.position.number, 0),
-            Plan::Adopt => {
-                let frame = Frame::new(Kind::Adopt, log, head.epoch).numbered(head.last, 0);
-                link.whole_at = head.last;
-                link.send(&frame, head.base.as_bytes());
-            }
-            Plan::Copy => link.send(&Frame::new(Kind::Begin, log, head.epoch), &[]),
-        }
+        link.meets(wire, state, self.log, self.head);
         if let Some((frame, batch)) = &self.under_way {
             link.ask(frame, batch, false);
         }
@@ -313,52 +166,6 @@ impl<W: Wire> Writer<W> {
             }
         }
         self.buffer = bytes;
-    }
-
-    /// Other processes of this host led meanwhile: batches count up to this one.
-    pub fn follow(&mut self, last: u64) {
-        assert!(last >= self.head.last, "{last} counts, and {:?}", self.head);
-        let before = std::mem::replace(&mut self.head.last, last);
-        self.sent = self.sent.max(last);
-        for link in self.links.iter_mut().filter(|link| matches!(link.role, Role::Waits | Role::Counts)) {
-            // They asked it at some time since the last look; a witness for one that counted by then, at least.
-            let asked = if link.is_witness() { before } else { last };
-            if link.asked.0 < asked {
-                link.asked = (asked, Instant::now());
-            }
-        }
-    }
-
-    /// Another process of this host heard on this keeper's connection that it confirmed these, and that its disk has those.
-    pub fn has_confirmed(&mut self, keeper: usize, number: u64, hardened: u64) {
-        let link = &mut self.links[keeper];
-        if link.role == Role::Counts {
-            (link.confirmed, link.hardened) = (link.confirmed.max(number), link.hardened.max(hardened));
-        }
-    }
-
-    /// Another process of this host found this keeper's connection of no use. What came on it is heard first.
-    pub fn is_lost(&mut self, keeper: usize) {
-        let (head, link) = (self.head, &mut self.links[keeper]);
-        link.hear(&head);
-        if link.role.gets_batches() {
-            link.lose("the connection was lost".into());
-        }
-    }
-
-    /// True if other processes of this host may send: enough keepers count, and the connections may be
-    /// [shared](Wire::shared).
-    pub fn may_be_shared(&self) -> bool {
-        let is_settled = |link: &Link<W>| {
-            !link.role.gets_batches() || link.wire.as_ref().is_some_and(|wire| wire.shared().is_some())
-        };
-        self.under_way.is_none() && self.counting() >= self.roster.acks && self.links.iter().all(is_settled)
-    }
-
-    /// The connections of those that get batches, if they may be [shared](Wire::shared), in the roster's order.
-    pub fn shared(&self) -> impl Iterator<Item = Option<BorrowedFd<'_>>> {
-        let gets = |link: &&Link<W>| link.role.gets_batches();
-        self.links.iter().map(move |link| Some(link).filter(gets)?.wire.as_ref()?.shared())
     }
 
     /// Sends a batch to everybody. It is under way until it [counts](Self::hear).
@@ -478,132 +285,5 @@ impl Writer {
             Ok(()) => self.meets(keeper, stream, state),
             Err(error) => self.links[keeper].trouble = error.to_string(),
         }
-    }
-}
-
-impl<W: Wire> Link<W> {
-    /// True if it takes more of an image: batches must find room at once.
-    fn takes_more(&self) -> bool {
-        self.wire.as_ref().is_some_and(Wire::takes_more)
-    }
-
-    fn is_witness(&self) -> bool {
-        self.state.is_some_and(|state| state.is_witness())
-    }
-
-    /// What it gets of a batch.
-    fn share<'a>(&self, batch: &'a [u8]) -> &'a [u8] {
-        if self.is_witness() { &[] } else { batch }
-    }
-
-    /// Sends a batch, if it gets any; to a witness its number, if that one's word on it is needed.
-    fn ask(&mut self, frame: &Frame, batch: &[u8], needs_witnesses: bool) {
-        let frame = if self.is_witness() { frame.for_witness(needs_witnesses) } else { Some(*frame) };
-        let Some(frame) = frame.filter(|_| self.role.gets_batches()) else { return };
-        let (body, now) = (self.share(batch), Instant::now());
-        self.asked = (frame.number, now);
-        self.open.push_back((frame.number, now, body.len() as u64));
-        self.open_bytes += body.len() as u64;
-        self.send(&frame, body);
-    }
-
-    /// Sends a frame and what is behind it. A keeper that takes no more is lost.
-    fn send(&mut self, frame: &Frame, body: &[u8]) {
-        let Some(wire) = &self.wire else { return };
-        match wire.send_all(&wire::sealed(frame, body)) {
-            Ok(()) => {
-                self.news.sent += (LINE + body.len()) as u64;
-                self.records += connection::records(LINE + body.len());
-            }
-            Err(error) => self.lose(error.to_string()),
-        }
-    }
-
-    /// Reads the answers that are there.
-    fn hear(&mut self, head: &Head) {
-        while let Some(wire) = &self.wire {
-            let (line, len) = &mut self.heard;
-            match wire.read(&mut line[*len..]) {
-                Ok(0) => return self.lose("it hung up".into()),
-                Ok(more) => *len += more,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.looked = Instant::now();
-                    return;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return self.lose(error.to_string()),
-            }
-            if *len == LINE {
-                let frame = Frame::parse(line);
-                *len = 0;
-                self.take(head, frame);
-            }
-        }
-    }
-
-    fn take(&mut self, head: &Head, frame: Option<Frame>) {
-        let Some(frame) = frame else { return self.lose("its answer makes no sense".into()) };
-        match frame.kind() {
-            Some(Kind::Ack) => {}
-            Some(Kind::Refused) => {
-                let is_fenced = Refusal::from_word(frame.code) == Some(Refusal::Fenced);
-                let why = self.text(frame.len as usize);
-                let why = why.unwrap_or_else(|| format!("{:?}", Refusal::from_word(frame.code)));
-                self.lose(format!("it refused: {why}"));
-                self.role = if is_fenced { Role::Fenced } else { Role::Down };
-                return;
-            }
-            _ => return self.lose("its answer does not fit the request".into()),
-        }
-        if frame.code & ack::JOINING != 0 || frame.epoch != head.epoch {
-            return;
-        }
-        self.answered(frame.number);
-        // From there on it says itself how far it is.
-        if self.role == Role::Waits && frame.number >= self.whole_at {
-            self.role = Role::Counts;
-        }
-        if self.role == Role::Counts && frame.number > self.confirmed {
-            (self.confirmed, self.hardened) = (frame.number, frame.previous);
-            self.lacks = self.open_bytes;
-        }
-    }
-
-    /// Batches up to this number are not open any more. How long each took is news if it is known better than to a
-    /// quarter: the answer came since it was last looked for.
-    fn answered(&mut self, number: u64) {
-        let now = Instant::now();
-        let since_look = now.duration_since(self.looked);
-        while let Some((_, asked, bytes)) = self.open.front().copied().filter(|(open, _, _)| *open <= number)
-        {
-            self.open.pop_front();
-            self.open_bytes -= bytes;
-            let at_most = now.duration_since(asked);
-            let unknown = since_look.min(at_most);
-            if self.role == Role::Counts && unknown <= at_most / 4 {
-                self.news.answers.push(at_most - unknown / 2);
-            }
-        }
-    }
-
-    /// The text behind a refusal, as far as it has come with it.
-    fn text(&self, len: usize) -> Option<String> {
-        let mut bytes = vec![0; len.min(REFUSAL_TEXT)];
-        let read = self.wire.as_ref()?.read(&mut bytes).ok().filter(|read| *read > 0)?;
-        Some(String::from_utf8_lossy(&bytes[..read]).into_owned())
-    }
-
-    fn lose(&mut self, why: String) {
-        if let Some(wire) = &self.wire {
-            wire.hang_up();
-        }
-        (self.role, self.wire, self.trouble) = (Role::Down, None, why);
-        self.forget_open();
-    }
-
-    /// Nothing is answered any more of what was sent to it.
-    fn forget_open(&mut self) {
-        self.open.clear();
-        self.open_bytes = 0;
     }
 }

@@ -33,14 +33,6 @@ impl<W: Wire> Writer<W> {
         link.role == Role::Counts && link.confirmed >= sent && self.under_way.is_none()
     }
 
-    /// True if other processes may send on the connections that there are, as far as these are concerned; `None`: there are
-    /// none.
-    pub fn are_shareable(&self) -> Option<bool> {
-        let mut wires = self.links.iter().filter_map(|link| link.wire.as_ref()).peekable();
-        wires.peek()?;
-        Some(wires.all(|wire| wire.shared().is_some()))
-    }
-
     /// A keeper's connection is given up.
     pub fn gives_up(&mut self, keeper: usize, why: &str) {
         if self.links[keeper].role.gets_batches() {
