@@ -716,11 +716,13 @@ mutants! {
         "keeper: plan: adopted though something was written":
             "head.last == head.begun =>" => "(head.last == head.begun || {m}) =>",
     }
-    "storage/keeper/src/spool.rs" {
+    "storage/keeper/src/spool/load.rs" {
         "keeper: file: an old body counts":
             "if with_sum(frame, &body) != frame ||" => "if with_sum(frame, &body) != frame && !{m} ||",
         "keeper: file: a former use counts":
             "number.is_none_or(|number| frame.code == number)" => "number.is_none_or(|number| frame.code == number || {m})",
+    }
+    "storage/keeper/src/spool.rs" {
         "keeper: file: a use has the number of a former one":
             "self.newest = self.newest.wrapping_add(1);" => "self.newest = self.newest.wrapping_add(u32::from(!{m}));",
     }

@@ -102,9 +102,9 @@ pub struct LinkReport<'w> {
     pub role: Role,
     /// Its state when it gave its promise.
     pub state: Option<State>,
-    /// The newest batch that it confirmed, and that its disk has.
+    /// The newest batch that it confirmed.
     pub confirmed: u64,
-    /// That.
+    /// The newest of those that its disk has.
     pub hardened: u64,
     /// Bytes of the batches that it lacks.
     pub lacks: u64,
