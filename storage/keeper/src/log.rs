@@ -1,18 +1,20 @@
 //! One log on a keeper: its copy, what must not be forgotten of it, and its file.
 
-use std::fs::{self, File};
+mod disk;
+
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal, State, state};
+use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal, State, state};
 use thiserror::Error;
 
 use crate::answer::{Answer, answer};
 use crate::copy::{Copy, Turn};
 use crate::holder::Holder;
 use crate::meta::{Meta, Terms};
-use crate::spool::{Frames, Spool, Step};
+use crate::spool::{Frames, Spool};
 
 /// When a keeper's own disk has what it confirms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +64,6 @@ pub(crate) struct Identity {
     pub id: [u8; 16],
     pub host: [u8; 64],
 }
-
-/// Bytes of frames that go to the file at once.
-const MANY: usize = 1 << 20;
 
 /// One log.
 pub struct Log {
@@ -248,16 +247,6 @@ impl Log {
         Ok(answer)
     }
 
-    /// To be called when the answer was sent: what can wait until then. Whoever forgets it, or is slower than the next one to
-    /// answer, changes nothing of what the file has in the end. One call of the kernel for many frames: they go to the file
-    /// when they have become so many, or [soon](Self::behind).
-    pub fn answered(&mut self) {
-        if self.unspooled.len() >= MANY {
-            // What the disk says is in `trouble`.
-            let _ = self.spool_all();
-        }
-    }
-
     /// Looks whether whoever has this turn may have the log forgotten.
     ///
     /// # Errors
@@ -281,92 +270,6 @@ impl Log {
         may.map_err(|refusal| Refused::new(refusal, "another writer's turn has begun"))?;
         Ok(self.copy.stretch(from, most).map(|(at, bytes)| (at, bytes.to_vec())))
     }
-
-    /// The file, to be made durable while the log goes on; and up to which batch it will be then.
-    pub fn behind(&mut self) -> Option<(File, Position)> {
-        // What the disk says is in `trouble`.
-        let _ = self.spool_all();
-        let spool = self.spool.as_ref().filter(|_| self.trouble.is_none())?;
-        let at = self.copy.position();
-        (at.number != self.hardened).then(|| Some((spool.again().ok()?, at))).flatten()
-    }
-
-    /// That was done, or not.
-    pub fn is_behind_no_more(&mut self, at: Position, done: io::Result<()>) {
-        match done {
-            Ok(()) if at.epoch == self.copy.position().epoch => self.hardened = self.hardened.max(at.number),
-            Ok(()) => {}
-            Err(e) => self.trouble = Some(e.to_string()),
-        }
-    }
-
-    /// Where there is to be room for the next file, if it is about to be begun.
-    pub fn wants_room(&self) -> Option<(PathBuf, u64)> {
-        self.spool.as_ref().filter(|_| self.trouble.is_none())?.wants_room()
-    }
-
-    /// A step towards a shorter file.
-    pub fn shorten(&mut self) -> Step {
-        // What the disk says is in `trouble`.
-        let _ = self.spool_all();
-        let is_due = self.trouble.is_none() && !self.copy.is_joining();
-        let Some(spool) = self.spool.as_mut().filter(|_| is_due) else { return Step::Nothing };
-        spool.shorten(&self.copy).unwrap_or_else(|e| {
-            self.trouble = Some(e.to_string());
-            Step::Nothing
-        })
-    }
-
-    /// The next file was synced, or not: it takes its turn.
-    pub fn takes_turns(&mut self, synced: io::Result<()>) {
-        let hardens = self.harden == Harden::Affirm;
-        let Some(spool) = self.spool.as_mut().filter(|_| self.trouble.is_none()) else { return };
-        if let Err(e) = synced.and_then(|()| spool.take_turns(hardens)) {
-            self.trouble = Some(e.to_string());
-        }
-    }
-
-    /// A clean end: its file has everything, and says so.
-    ///
-    /// # Errors
-    /// [`Refused`]: the disk. Then the next start has not kept everything.
-    pub fn close(&mut self) -> Result<(), Refused> {
-        if self.spool.is_none() || self.trouble.is_some() || !self.copy.is_kept() {
-            return Ok(());
-        }
-        self.spool_all()?;
-        self.harden()?;
-        let at = self.copy.position();
-        self.meta.closed_at = Some((at.epoch.counter, at.epoch.writer, at.number));
-        self.meta.write(&meta_of(&self.directory)).map_err(|e| Refused::disk(&self.directory, &e))
-    }
-
-    fn spool_all(&mut self) -> Result<(), Refused> {
-        if self.unspooled.is_empty() {
-            return Ok(());
-        }
-        if let Some(trouble) = &self.trouble {
-            // The file says nothing any more, and never will: it needs none of them.
-            self.unspooled.clear();
-            return Err(Refused::new(Refusal::Disk, trouble.clone()));
-        }
-        let Some(spool) = &mut self.spool else { return Ok(()) };
-        let appended = spool.append(&mut self.unspooled);
-        self.unspooled.clear();
-        appended.map_err(|e| self.failed(&e))
-    }
-
-    fn harden(&mut self) -> Result<(), Refused> {
-        let Some(spool) = &self.spool else { return Ok(()) };
-        spool.harden().map_err(|e| self.failed(&e))?;
-        self.hardened = self.copy.position().number;
-        Ok(())
-    }
-
-    fn failed(&mut self, error: &io::Error) -> Refused {
-        self.trouble = Some(error.to_string());
-        Refused::disk(&copy_of(&self.directory), error)
-    }
 }
 
 /// The file with what must not be forgotten of a log.
@@ -379,71 +282,4 @@ fn copy_of(directory: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use seawall_media::LINE;
-    use zerocopy::IntoBytes as _;
-
-    use super::*;
-    use crate::meta::Roster;
-
-    const LOW: u64 = 7;
-
-    fn created(path: &Path) -> Log {
-        let meta = Meta {
-            log: format!("{LOW:032x}"),
-            image: LINE as u64,
-            owner: String::new(),
-            promised: (0, 0),
-            holder: None,
-            roster: Roster::default(),
-            affirmed: false,
-            closed_at: None,
-        };
-        Log::create(path, meta, LOW, Harden::NoAffirm, false).expect("made")
-    }
-
-    fn answer(log: &mut Log, kind: Kind, number: u64, body: &[u8]) {
-        let epoch = Epoch { counter: 1, writer: 5 };
-        let turn = log.promise(epoch, None).expect("its own");
-        log.answer(turn, &Frame::new(kind, LOW, epoch).numbered(number, 0), body).expect("taken");
-    }
-
-    /// The thread of a connection may be slow, or end, between an answer and what is to follow it; the next connection is
-    /// served meanwhile. The file used to have their frames in the order in which they came back, and to be called durable
-    /// up to what it did not have.
-    #[test]
-    fn the_file_has_what_was_answered_in_that_order() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("log");
-        let mut log = created(&path);
-        answer(&mut log, Kind::Adopt, 3, Position::default().as_bytes());
-        let bytes = || {
-            let file = std::fs::read(copy_of(&path)).expect("the file");
-            file.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
-        };
-        log.answered();
-        assert_eq!(bytes(), 0, "it waits for more");
-        assert_eq!(log.behind().map(|(_, at)| at.number), Some(3));
-        assert!(bytes() > 0, "it is made durable with all that was confirmed");
-        answer(&mut log, Kind::Begin, 0, &[]);
-        log.answered();
-        assert_eq!(log.behind().map(|(_, at)| at.number), Some(3));
-        let at = log.copy().position();
-        answer(&mut log, Kind::Adopt, 4, at.as_bytes());
-        log.close().expect("closed");
-        let meta = Meta::read(&meta_of(&path)).expect("read").expect("there");
-        let again = Log::open(&path, meta, LOW, Harden::NoAffirm, false).expect("opened");
-        assert_eq!((again.copy().is_kept(), again.copy().position().number), (true, 4));
-    }
-
-    /// A copy is of use without its file, for as long as its keeper runs.
-    #[test]
-    fn after_its_disk_failed_nothing_is_kept_for_the_file() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut log = created(&directory.path().join("log"));
-        log.trouble = Some("it failed".into());
-        answer(&mut log, Kind::Adopt, 3, Position::default().as_bytes());
-        assert_eq!(log.copy().position().number, 3);
-        assert!(log.behind().is_none() && log.unspooled.is_empty());
-    }
-}
+mod tests;
