@@ -7,9 +7,9 @@ use std::path::Path;
 use seawall_media::durable;
 use serde::{Deserialize, Serialize};
 
-use crate::keeper::parse_uuid;
 use crate::meta::Roster;
 use crate::transport::Transport;
+use crate::uuid::parse_uuid;
 
 /// What such a file begins with.
 const FRONT: &[u8] = b"{\n  \"replicated_log\": 1,";

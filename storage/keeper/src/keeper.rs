@@ -1,32 +1,27 @@
 //! All logs of a keeper, and who it is.
 
+mod report;
+mod tidy;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use seawall_media::locks::lock;
 use seawall_media::{durable, random_uuid};
 use seawall_wire::keeper::{Greeting, KEEPER_VERSION, Refusal, State};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::holder::Holder;
 use crate::log::{Harden, Identity, Log, Refused, meta_of};
 use crate::meta::{Meta, Roster, replace};
-use crate::spool::{self, Step};
+pub use crate::uuid::{low_half, parse_uuid, uuid_text};
+pub use report::{LogReport, Report};
 
 /// The most logs: a witness' take no room that a quota could limit.
 const LOGS_MAX: usize = 1024;
-
-/// How long the log is left to its writer after each step towards a shorter file: so many times what the step took, and at
-/// least so long.
-const RESTS: u32 = 4;
-const REST: Duration = Duration::from_millis(1);
 
 /// What a keeper does for its logs.
 #[derive(Clone, Copy, Debug)]
@@ -77,57 +72,6 @@ pub struct Keeper {
     logs: Mutex<BTreeMap<[u8; 16], Arc<Mutex<Log>>>>,
 }
 
-/// What a keeper says of itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
-    /// Who it is.
-    pub id: String,
-    /// Its host.
-    pub host: String,
-    /// It keeps numbers and no data.
-    pub witness: bool,
-    /// When its own disk has what it confirms: `memory`, `noaffirm`, `affirm`.
-    pub harden: String,
-    /// Bytes for images, and how many of them are in use.
-    pub quota: u64,
-    /// Bytes that are in use.
-    pub used: u64,
-    /// Each log.
-    pub logs: Vec<LogReport>,
-}
-
-/// One log of a [`Report`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LogReport {
-    /// Its UUID.
-    pub log: String,
-    /// Whose it is, by the certificate that made it; empty: anybody's, in clear text.
-    #[serde(default)]
-    pub owner: String,
-    /// Bytes of the image.
-    pub image: u64,
-    /// The writer that has the promise: its turn, and its number.
-    pub promised: (u64, u64),
-    /// The newest batch: its writer's turn, that one's number, and its own.
-    pub position: (u64, u64, u64),
-    /// It has everything that it ever confirmed.
-    pub kept: bool,
-    /// It is being brought up to date.
-    pub joining: bool,
-    /// Up to which batch the file is durable.
-    pub hardened: u64,
-    /// What its disk said, if that failed.
-    pub trouble: Option<String>,
-    /// Who keeps it.
-    pub roster: Roster,
-    /// The host that has the promise.
-    #[serde(default)]
-    pub holder: Option<Holder>,
-    /// How many seconds ago something came from the writer; `None`: it is not connected.
-    #[serde(default)]
-    pub heard: Option<u64>,
-}
-
 impl Keeper {
     /// Opens a keeper's directory, or makes it.
     ///
@@ -143,11 +87,6 @@ impl Keeper {
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| KeeperError::Taken(directory.to_owned()))?;
         let id = identity(directory).map_err(failed(directory))?;
-        let mut host = [0; 64];
-        let name = rustix::system::uname();
-        let name = name.nodename().to_bytes();
-        let len = name.len().min(host.len());
-        host[..len].copy_from_slice(&name[..len]);
         let mut logs = BTreeMap::new();
         for entry in fs::read_dir(directory).map_err(failed(directory))? {
             let path = entry.map_err(failed(directory))?.path();
@@ -158,7 +97,7 @@ impl Keeper {
             let log = Log::open(&path, meta, low_half(uuid), options.harden, options.witness);
             logs.insert(uuid, Arc::new(Mutex::new(log.map_err(failed(&path))?)));
         }
-        let who = Identity { id, host };
+        let who = Identity { id, host: host_name() };
         Ok(Self { directory: directory.into(), _lock: lock, who, options, logs: Mutex::new(logs) })
     }
 
@@ -300,27 +239,6 @@ impl Keeper {
         fs::remove_dir_all(&path).map_err(failed)
     }
 
-    /// Makes durable what is not, and files shorter that have grown; what the disk takes its time for without a log's lock,
-    /// or whoever waits for that log would wait for it. To be called again and again by one thread; true
-    /// while there is more to do at once.
-    pub fn tidy(&self) -> bool {
-        let logs: Vec<_> = {
-            let logs = lock(&self.logs);
-            logs.values().cloned().collect()
-        };
-        let mut more = false;
-        for log in logs {
-            let behind = lock(&log).behind();
-            if let Some((file, at)) = behind {
-                // Without the log's lock: it goes on meanwhile.
-                let done = file.sync_data();
-                lock(&log).is_behind_no_more(at, done);
-            }
-            more |= shorten(&log);
-        }
-        more
-    }
-
     /// A clean end of all of them. Nobody is served any more.
     ///
     /// # Errors
@@ -342,56 +260,24 @@ impl Keeper {
             harden: self.options.harden.name().into(),
             quota: self.options.quota,
             used: self.used(&logs),
-            logs: logs.values().map(|log| report_of(&lock(log))).collect(),
+            logs: logs.values().map(|log| LogReport::of(&lock(log))).collect(),
         }
-    }
-}
-
-/// A step towards a shorter file of a log. True while there is more to do.
-fn shorten(log: &Mutex<Log>) -> bool {
-    let room = lock(log).wants_room();
-    if let Some((path, image)) = room {
-        spool::make_room(&path, image);
-    }
-    let begin = Instant::now();
-    let step = lock(log).shorten();
-    match step {
-        Step::Nothing => false,
-        Step::More => {
-            // A lock is not given to who waits for it: without a rest one step after the other would have it.
-            thread::sleep((begin.elapsed() * RESTS).max(REST));
-            true
-        }
-        Step::Sync(file) => {
-            let synced = file.sync_all();
-            lock(log).takes_turns(synced);
-            false
-        }
-    }
-}
-
-fn report_of(log: &Log) -> LogReport {
-    let (copy, meta) = (log.copy(), log.meta());
-    let (promised, at) = (copy.promised(), copy.position());
-    LogReport {
-        log: meta.log.clone(),
-        owner: meta.owner.clone(),
-        image: meta.image,
-        promised: (promised.counter, promised.writer),
-        position: (at.epoch.counter, at.epoch.writer, at.number),
-        kept: copy.is_kept(),
-        joining: copy.is_joining(),
-        hardened: log.hardened(),
-        trouble: log.trouble().map(str::to_owned),
-        roster: meta.roster.clone(),
-        holder: meta.holder.clone(),
-        heard: log.heard().map(|since| since.as_secs()),
     }
 }
 
 /// In words, by whose certificate something was said.
 fn whose(owner: &str) -> String {
     if owner.is_empty() { "no owner (clear text)".into() } else { format!("owner {owner}") }
+}
+
+/// This host's name, cut short, zeros behind.
+fn host_name() -> [u8; 64] {
+    let mut host = [0; 64];
+    let name = rustix::system::uname();
+    let name = name.nodename().to_bytes();
+    let len = name.len().min(host.len());
+    host[..len].copy_from_slice(&name[..len]);
+    host
 }
 
 /// The keeper's number: drawn once, and kept in its directory.
@@ -406,20 +292,4 @@ fn identity(directory: &Path) -> io::Result<[u8; 16]> {
         }
         Err(e) => Err(e),
     }
-}
-
-/// A UUID as it is written: as `seawall inspect` does.
-pub fn uuid_text(uuid: [u8; 16]) -> String {
-    format!("{:032x}", u128::from_le_bytes(uuid))
-}
-
-/// The UUID that is written so.
-pub fn parse_uuid(text: &str) -> Option<[u8; 16]> {
-    let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hex.then(|| u128::from_str_radix(text, 16).ok().map(u128::to_le_bytes)).flatten()
-}
-
-/// What frames and batches say of a log.
-pub fn low_half(uuid: [u8; 16]) -> u64 {
-    u128::from_le_bytes(uuid) as u64
 }

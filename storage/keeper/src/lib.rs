@@ -21,5 +21,6 @@ pub mod survey;
 pub mod tls;
 pub mod transport;
 pub mod turn;
+pub mod uuid;
 pub mod wire;
 pub mod writer;

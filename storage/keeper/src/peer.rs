@@ -9,10 +9,11 @@ use thiserror::Error;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::holder::Holder;
-use crate::keeper::{Report, low_half};
+use crate::keeper::Report;
 use crate::meta::{Roster, Terms};
 use crate::stream::Stream;
 use crate::transport::Transport;
+use crate::uuid::low_half;
 use crate::wire::sealed;
 
 /// What a keeper did not do.

@@ -10,12 +10,12 @@ use seawall_wire::keeper::{Epoch, State};
 use thiserror::Error;
 
 use crate::holder::Holder;
-use crate::keeper::{low_half, parse_uuid};
 use crate::meta::{Member, Roster};
 use crate::peer::{Peer, PeerError};
 use crate::plan::Head;
 use crate::quorum::{self, Quorum, Unknown};
 use crate::transport::Transport;
+use crate::uuid::{low_half, parse_uuid};
 
 /// How long a keeper is waited for that does not answer.
 pub const PATIENCE: Duration = Duration::from_secs(3);

@@ -20,8 +20,8 @@ use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::error::{TlsError, now, utc};
 use super::files::{self, CA, CERTIFICATE, KEEPERS, KEY, OWNERS};
-use crate::keeper::uuid_text;
 use crate::meta::replace;
+use crate::uuid::uuid_text;
 
 /// The CA's private key, beside its certificate. It belongs on no keeper and on no database's host.
 pub const CA_KEY: &str = "ca.key";
