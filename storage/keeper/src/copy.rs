@@ -20,13 +20,10 @@
 //! the log by then, so a copy that has it as well is still one that the log could have left; its number lies between that
 //! of a batch and that of its predecessor. One that arrives behind its successor is too late, and changes nothing.
 
-use seawall_media::block::BatchHeader;
-use seawall_media::{LINE, in_large_pages};
+mod image;
+
 use seawall_wire::keeper::{Epoch, Position, Refusal, State, state};
 use zerocopy::{FromBytes as _, FromZeros as _};
-
-/// Zeros that are looked through in one go.
-const SCAN: usize = 8 << 20;
 
 /// A promise as one connection has it. A later one, of whomever, ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +75,7 @@ pub enum Taken {
 impl Copy {
     /// An empty copy, which has confirmed nothing yet, of the log whose UUID has this low half.
     pub fn new(log: u64, image_bytes: u64, is_witness: bool) -> Self {
-        let image = (!is_witness).then(|| zeros(image_bytes));
+        let image = (!is_witness).then(|| image::zeros(image_bytes));
         let (promised, position) = (Epoch::default(), Position::default());
         Self { log, image_bytes, promised, turns: 0, position, is_kept: true, image, second: None }
     }
@@ -186,7 +183,7 @@ impl Copy {
             if number <= second.newest {
                 return Ok(Taken::Late);
             }
-            apply(&mut second.image, self.log, number, bytes)?;
+            image::apply(&mut second.image, self.log, number, bytes)?;
             second.newest = number;
             return Ok(Taken::Second);
         }
@@ -198,7 +195,7 @@ impl Copy {
             return Ok(Taken::Late);
         }
         match &mut self.image {
-            Some(image) => apply(image, self.log, number, bytes)?,
+            Some(image) => image::apply(image, self.log, number, bytes)?,
             None if !bytes.is_empty() => return Err(Refusal::Witness),
             None => {}
         }
@@ -215,7 +212,7 @@ impl Copy {
         if self.is_witness() {
             return Err(Refusal::Witness);
         }
-        self.second = Some(Second { image: zeros(self.image_bytes), newest: 0 });
+        self.second = Some(Second { image: image::zeros(self.image_bytes), newest: 0 });
         Ok(())
     }
 
@@ -284,18 +281,7 @@ impl Copy {
     /// begins, and it. After so many zeros that they take a while the last line of them: whoever waits hears that there is
     /// somebody.
     pub fn stretch(&self, from: u64, most: usize) -> Option<(u64, &[u8])> {
-        let image = self.image.as_deref()?;
-        let from = usize::try_from(from).ok()?;
-        let zeros =
-            image.get(from..)?.chunks(LINE).take(SCAN / LINE).take_while(|line| is_zero(line)).count();
-        let begin = from + zeros * LINE;
-        if zeros == SCAN / LINE {
-            let last = begin - LINE;
-            return Some((last as u64, &image[last..begin]));
-        }
-        let rest = image.get(begin..).filter(|rest| !rest.is_empty())?;
-        let lines = rest.chunks(LINE).take(most / LINE).take_while(|line| !is_zero(line));
-        Some((begin as u64, &rest[..lines.map(<[u8]>::len).sum()]))
+        image::stretch(self.image.as_deref()?, from, most)
     }
 
     fn check(&self, turn: Turn) -> Result<(), Refusal> {
@@ -310,30 +296,6 @@ impl Copy {
 /// The position at the front of these bytes.
 pub(crate) fn position(bytes: &[u8]) -> Result<Position, Refusal> {
     Position::read_from_prefix(bytes).map(|(position, _)| position).map_err(|_| Refusal::Malformed)
-}
-
-/// Applies a batch to an image: all of it, or nothing.
-fn apply(image: &mut [u8], log: u64, number: u64, bytes: &[u8]) -> Result<(), Refusal> {
-    let header = BatchHeader::of(bytes, log).filter(|header| header.number == number);
-    let header = header.ok_or(Refusal::Malformed)?;
-    let end = usize::try_from(header.len()).map_err(|_| Refusal::Malformed)?;
-    let body = bytes.get(LINE..end).ok_or(Refusal::Malformed)?;
-    for (offset, data) in header.extents(body, image.len() as u64).ok_or(Refusal::Malformed)? {
-        let at = offset as usize;
-        image[at..at + data.len()].copy_from_slice(data);
-    }
-    Ok(())
-}
-
-fn is_zero(line: &[u8]) -> bool {
-    *line == [0; LINE][..line.len()]
-}
-
-fn zeros(bytes: u64) -> Vec<u8> {
-    // The kernel gives these pages when they are first written.
-    let mut zeros = vec![0; usize::try_from(bytes).unwrap_or(0)];
-    in_large_pages(&mut zeros);
-    zeros
 }
 
 #[cfg(test)]

@@ -726,6 +726,10 @@ mutants! {
         "keeper: file: a use has the number of a former one":
             "self.newest = self.newest.wrapping_add(1);" => "self.newest = self.newest.wrapping_add(u32::from(!{m}));",
     }
+    "storage/keeper/src/copy/image.rs" {
+        "keeper: a batch of another number":
+            "filter(|header| header.number == number)" => "filter(|header| header.number == number || {m})",
+    }
     "storage/keeper/src/copy.rs" {
         "keeper: a promise goes back":
             "if epoch < self.promised ||" => "if epoch < self.promised && !{m} ||",
@@ -751,8 +755,6 @@ mutants! {
             "if number <= second.newest {" => "if number <= second.newest && !{m} {",
         "keeper: a late batch":
             "if at.number >= number {" => "if at.number >= number && !{m} {",
-        "keeper: a batch of another number":
-            "filter(|header| header.number == number)" => "filter(|header| header.number == number || {m})",
         "keeper: a second image goes back":
             "if next < self.position {" => "if next < self.position && !{m} {",
     }

@@ -1,6 +1,7 @@
-use seawall_media::Region;
 use seawall_media::block::Draft;
+use seawall_media::{LINE, Region};
 
+use super::image::SCAN;
 use super::*;
 
 const LOG: u64 = 77;
