@@ -1,5 +1,9 @@
 //! A simulated host that writes: production's writer and its choice of a copy, an image, and programs that commit.
 
+mod alone;
+
+use std::time::Duration;
+
 use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::peer::PeerError;
 use seawall_keeper::plan::Head;
@@ -7,14 +11,13 @@ use seawall_keeper::turn;
 use seawall_keeper::writer::{Source, Writer};
 use seawall_media::LINE;
 use seawall_wire::keeper::{Epoch, Frame, Kind, Refusal, State};
-use std::time::Duration;
 use zerocopy::FromBytes as _;
 
 use crate::pipe::Pipe;
 use crate::scratch::{
     COMMITS, Commit, Files, IMAGE, Image, LINES, LOG, STATE, Scratch, bytes, image, line_of, newest, state,
 };
-use crate::volume::Volume;
+use alone::Secured;
 
 /// A keeper, as far as the writer has not got its connection.
 #[derive(Clone, Default)]
@@ -40,13 +43,6 @@ pub enum Phase {
     /// Looks for enough of them, none of which may have a copy of a newer epoch than this.
     Returns(Epoch),
     Over,
-}
-
-/// How far it is.
-pub enum Secured {
-    Nothing,
-    OnDisk,
-    Marked,
 }
 
 pub struct Host {
@@ -284,69 +280,6 @@ impl Host {
     /// True once its files are what the log made of them.
     pub fn has_recovered(&self) -> bool {
         self.is_open || self.is_closing || self.closes
-    }
-
-    /// True while its files are out of the log.
-    pub fn is_alone(&self) -> bool {
-        matches!(self.phase, Phase::Alone | Phase::Returns(_)) || self.is_returning
-    }
-
-    /// One step of going on without keepers, with the disk.
-    pub fn goes_alone(&mut self, volume: &mut Volume) {
-        self.phase = match &self.phase {
-            Phase::Serves if self.is_open && !self.is_returning => Phase::Secures(Secured::Nothing),
-            Phase::Secures(Secured::Nothing) => {
-                volume.files = self.files;
-                Phase::Secures(Secured::OnDisk)
-            }
-            Phase::Secures(Secured::OnDisk) => {
-                volume.mark = Some(self.epoch.counter);
-                Phase::Secures(Secured::Marked)
-            }
-            Phase::Secures(Secured::Marked) => {
-                if let Some(writer) = &mut self.writer {
-                    writer.stops();
-                }
-                self.under_way.clear();
-                Phase::Alone
-            }
-            _ => return,
-        };
-    }
-
-    /// A sync of somebody while the files are out of the log. What is durable by that.
-    pub fn syncs(&mut self, volume: &mut Volume) -> Vec<Commit> {
-        volume.files = self.files;
-        std::mem::take(&mut self.waiting)
-    }
-
-    /// It begins a turn of its own with what it has: nothing is live in that. It found these promises.
-    pub fn returns(&mut self, found: &[(Epoch, Epoch)]) {
-        let is_another = |(promised, _): &&(Epoch, Epoch)| promised.writer != self.epoch.writer;
-        let newest_promise = found.iter().map(|(promised, _)| promised.counter).max().unwrap_or(0);
-        if found.iter().filter(is_another).any(|(promised, _)| *promised > self.epoch) {
-            self.phase = Phase::Over;
-            return;
-        }
-        let retired = newest(&self.files).max(self.image[STATE].order);
-        self.image[STATE] = state(retired, self.epoch.counter + 1);
-        self.counted = self.image;
-        let copies = found.iter().map(|(_, position)| *position).max().unwrap_or_default();
-        self.epoch = Epoch { counter: newest_promise.max(self.epoch.counter) + 1, writer: self.epoch.writer };
-        (self.phase, self.writer, self.is_returning) = (Phase::Returns(copies), None, true);
-        self.reached.fill(Reached::default());
-    }
-
-    /// Enough have promised the turn that it began: they get its log.
-    pub fn begins(&mut self) {
-        let promised = self.reached.iter().filter(|reached| reached.state.is_some()).count();
-        if matches!(self.phase, Phase::Returns(_)) && promised >= self.roster.quorum().begins() {
-            self.claimed += 1;
-            let head = Head::anew(self.epoch, self.claimed);
-            self.writer = Some(Writer::new(LOG, head, self.roster.clone()));
-            self.phase = Phase::Brings;
-            (0..self.reached.len()).for_each(|keeper| self.meet(keeper));
-        }
     }
 
     /// A thread leads: all that is not in a batch that counts goes to everybody.
