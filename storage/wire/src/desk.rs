@@ -7,8 +7,13 @@
 //! ```
 //!
 //! Whoever leads sits on a seat, and what is on it is that thread's alone, also when another one has taken its place: it
-//! may stand still anywhere and go on at any time. The anchor belongs to whoever leads and cannot be replaced. Volatile
+//! may be stopped anywhere and go on at any time. The anchor belongs to whoever leads and cannot be replaced. Volatile
 //! like the image; after a crash of the machine both are made from the journal.
+
+mod lead;
+mod link;
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, EXTENT_BYTES};
@@ -16,6 +21,10 @@ use seawall_stats::Tally;
 
 use crate::keeper::{Epoch, KEEPERS_MAX, Position};
 use crate::words::words;
+pub use lead::{LastWord, LeadWord, Seat};
+pub use link::{Link, link_flags};
+
+const _: () = assert!(Desk::LINKS_AT + KEEPERS_MAX * Desk::LINK_BYTES <= Desk::SEATS_AT);
 
 /// View of the desk.
 #[derive(Clone, Copy)]
@@ -164,162 +173,9 @@ pub mod alone {
     pub const IS: u32 = 2;
 }
 
-/// View of what all processes of this host know of a keeper's connection.
-#[derive(Clone, Copy)]
-pub struct Link<'a> {
-    region: &'a Region,
-    at: usize,
-}
-
-words!(Link {
-    /// [`link_flags`]. 0: there is none that counts.
-    flags: u32 @ 0,
-    /// [`Desk::given`] when the connection was made.
-    made: u32 @ 4,
-    /// The lead that is in the middle of a frame there, a [`LeadWord`]; 0: none.
-    sending: u64 @ 8,
-    /// The newest batch that the keeper confirmed.
-    confirmed: u64 @ 16,
-    /// The newest of those that its disk has.
-    hardened: u64 @ 24,
-    /// The highest [`Desk::given`] of those who found the connection that they had of no use.
-    broken: u32 @ 32,
-    /// How many records of TLS other processes than the daemon made of what they sent on it, at most.
-    records: u64 @ 40,
-});
-
-impl Link<'_> {
-    /// True if the keeper's word counts, and nobody found the connection of no use.
-    pub fn is_usable(&self) -> bool {
-        self.counts() && !self.is_broken()
-    }
-
-    /// True if the keeper gets batches, whether its word counts or it is being brought up to date, and nobody found the
-    /// connection of no use.
-    pub fn takes_batches(&self) -> bool {
-        let flags = self.flags().load(core::sync::atomic::Ordering::SeqCst);
-        flags & (link_flags::COUNTS | link_flags::JOINS) != 0 && !self.is_broken()
-    }
-
-    /// True if somebody found the connection of no use.
-    pub fn is_broken(&self) -> bool {
-        use core::sync::atomic::Ordering::SeqCst;
-        self.broken().load(SeqCst) >= self.made().load(SeqCst)
-    }
-
-    /// True if the keeper's word counts.
-    pub fn counts(&self) -> bool {
-        self.flags().load(core::sync::atomic::Ordering::SeqCst) & link_flags::COUNTS != 0
-    }
-
-    /// True if the keeper has data.
-    pub fn has_data(&self) -> bool {
-        self.flags().load(core::sync::atomic::Ordering::SeqCst) & link_flags::DATA != 0
-    }
-}
-
-/// What a keeper's word is worth.
-pub mod link_flags {
-    /// It counts.
-    pub const COUNTS: u32 = 1;
-    /// It has data, not only numbers.
-    pub const DATA: u32 = 2;
-    /// It is being brought up to date: it gets batches, and only the daemon hears it.
-    pub const JOINS: u32 = 4;
-}
-
-const _: () = assert!(Desk::LINKS_AT + KEEPERS_MAX * Desk::LINK_BYTES <= Desk::SEATS_AT);
-
-/// View of a seat: what one leader has to itself, and what others must know of it.
-#[derive(Clone, Copy)]
-pub struct Seat<'a> {
-    region: &'a Region,
-    at: usize,
-}
-
-words!(Seat {
-    /// Process and thread that sit here, 0 for nobody.
-    holder: u64 @ 0,
-    /// The process-id namespace that these are of; 0: unknown.
-    namespace: u64 @ 8,
-    /// Where in the journal the holder writes, or may write whenever it goes on.
-    position: u64 @ 16,
-    /// How many bytes; 0: nowhere.
-    size: u64 @ 24,
-    /// Where the batch ends that was last committed from here.
-    end: u64 @ 32,
-    /// The client that it is, plus one; 0: none.
-    client: u32 @ 40,
-});
-
-/// What the lock says: which lead, from which seat, and whether its leader can be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeadWord(pub u64);
-
-impl LeadWord {
-    const PINNED: u64 = 1 << 7;
-
-    /// The lead of this term, which no other lead has, from this seat.
-    pub const fn new(term: u64, seat: u32) -> Self {
-        Self((term << 8) | (seat as u64 + 1))
-    }
-
-    /// The seat.
-    pub const fn seat(self) -> u32 {
-        ((self.0 & (Self::PINNED - 1)) as u32).saturating_sub(1)
-    }
-
-    /// True while nobody may take the leader's place, unless it is dead.
-    pub const fn is_pinned(self) -> bool {
-        self.0 & Self::PINNED != 0
-    }
-
-    /// The same lead of one that nobody may replace.
-    pub const fn pinned(self) -> Self {
-        Self(self.0 | Self::PINNED)
-    }
-
-    /// The same lead of one that can be replaced.
-    pub const fn unpinned(self) -> Self {
-        Self(self.0 & !Self::PINNED)
-    }
-}
-
-/// The newest batch: its number, from which seat it was committed, and how many took a leader's place since then. That
-/// count is what a leader that was replaced fails on when it goes on and would commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LastWord(pub u64);
-
-impl LastWord {
-    const SEAT_BITS: u32 = 4;
-    const FENCE_BITS: u32 = 12;
-
-    /// Of the batch with this number, committed from this seat.
-    pub const fn new(number: u64, seat: u32) -> Self {
-        Self(number << (Self::SEAT_BITS + Self::FENCE_BITS) | seat as u64)
-    }
-
-    /// The batch's number: 48 bits.
-    pub const fn number(self) -> u64 {
-        self.0 >> (Self::SEAT_BITS + Self::FENCE_BITS)
-    }
-
-    /// The seat whose [`end`](Seat::end) is the batch's.
-    pub const fn seat(self) -> u32 {
-        self.0 as u32 & ((1 << Self::SEAT_BITS) - 1)
-    }
-
-    /// The same batch, which nobody can follow who led before.
-    pub const fn fenced(self) -> Self {
-        let unit = 1 << Self::SEAT_BITS;
-        let mask = ((1 << Self::FENCE_BITS) - 1) << Self::SEAT_BITS;
-        Self(self.0 & !mask | (self.0 & mask).wrapping_add(unit) & mask)
-    }
-}
-
 impl<'a> Desk<'a> {
-    /// Seats: one for the leader, one whose batch was the last, and the others for those who were replaced and stand
-    /// still.
+    /// Seats: one for the leader, one whose batch was the last, and the others for those who were replaced and are
+    /// stopped.
     pub const SEATS: u32 = 8;
     /// Entries of a table.
     pub const EXTENTS: u32 = 1024;
@@ -350,7 +206,7 @@ impl<'a> Desk<'a> {
     /// The seat with this number, below [`SEATS`](Self::SEATS). A word that says otherwise is damaged, and names some seat.
     pub fn seat(&self, seat: u32) -> Seat<'a> {
         let seat = (seat % Self::SEATS) as usize;
-        Seat { region: self.region, at: self.at + Self::SEATS_AT + seat * Self::SEAT_BYTES }
+        Seat::new(self.region, self.at + Self::SEATS_AT + seat * Self::SEAT_BYTES)
     }
 
     /// All seats.
@@ -361,7 +217,7 @@ impl<'a> Desk<'a> {
 
     /// What is known of the keeper with this number, below [`KEEPERS_MAX`].
     pub fn link(&self, keeper: usize) -> Link<'a> {
-        Link { region: self.region, at: self.at + Self::LINKS_AT + keeper % KEEPERS_MAX * Self::LINK_BYTES }
+        Link::new(self.region, self.at + Self::LINKS_AT + keeper % KEEPERS_MAX * Self::LINK_BYTES)
     }
 
     /// What is known of all keepers that there may be.
@@ -396,28 +252,20 @@ impl<'a> Desk<'a> {
     }
 
     /// How far segment `i` is on the device, in the form of [`Segment::written`](crate::shm::Segment::written).
-    pub fn cursor(&self, i: u32) -> &'a core::sync::atomic::AtomicU64 {
+    pub fn cursor(&self, i: u32) -> &'a AtomicU64 {
         self.region.u64(self.at + Self::CURSORS_AT + i as usize * 8)
     }
 
     /// A seat's note: where that cursor was, and where it goes when the capture under way is on the device; 0: nowhere.
     /// `segments` is how many there are.
-    pub fn note(
-        &self,
-        seat: u32,
-        segments: u32,
-        i: u32,
-    ) -> (&'a core::sync::atomic::AtomicU64, &'a core::sync::atomic::AtomicU64) {
+    pub fn note(&self, seat: u32, segments: u32, i: u32) -> (&'a AtomicU64, &'a AtomicU64) {
         let notes = self.at + Self::CURSORS_AT + segments as usize * 8;
         let at = notes + (seat as usize * segments as usize + i as usize) * 16;
         (self.region.u64(at), self.region.u64(at + 8))
     }
 
     /// The bell of those who need this capture, and whether anybody may sleep on it.
-    pub fn bell(
-        &self,
-        capture: u64,
-    ) -> (&'a core::sync::atomic::AtomicU32, &'a core::sync::atomic::AtomicU32) {
+    pub fn bell(&self, capture: u64) -> (&'a AtomicU32, &'a AtomicU32) {
         if capture.is_multiple_of(2) {
             (self.bell_even(), self.sleepers_even())
         } else {
@@ -426,10 +274,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Tail and predecessor in the anchor with this sequence, if that is the newest.
-    pub fn start(
-        &self,
-        sequence: u64,
-    ) -> (&'a core::sync::atomic::AtomicU64, &'a core::sync::atomic::AtomicU64) {
+    pub fn start(&self, sequence: u64) -> (&'a AtomicU64, &'a AtomicU64) {
         if sequence.is_multiple_of(2) {
             (self.tail_even(), self.before_even())
         } else {
@@ -439,7 +284,6 @@ impl<'a> Desk<'a> {
 
     /// The newest batch on the device, and where it ends.
     pub fn newest(&self) -> (LastWord, u64) {
-        use core::sync::atomic::Ordering::SeqCst;
         loop {
             let last = LastWord(self.last().load(SeqCst));
             let end = self.seat(last.seat()).end().load(SeqCst);
@@ -452,8 +296,7 @@ impl<'a> Desk<'a> {
 
     /// Of a log that other hosts keep: its writer's turn, the copy that it began with, and the number that the log had then.
     pub fn turn(&self) -> (Epoch, Position, u64) {
-        use core::sync::atomic::Ordering::SeqCst;
-        let word = |word: &core::sync::atomic::AtomicU64| word.load(SeqCst);
+        let word = |word: &AtomicU64| word.load(SeqCst);
         let epoch = Epoch { counter: word(self.turn_counter()), writer: word(self.turn_writer()) };
         let base = Epoch { counter: word(self.base_counter()), writer: word(self.base_writer()) };
         (epoch, Position { epoch: base, number: word(self.base_number()) }, word(self.turn_begun()))
@@ -461,7 +304,6 @@ impl<'a> Desk<'a> {
 
     /// Says so, before anything of that turn is written.
     pub fn set_turn(&self, epoch: Epoch, base: Position, begun: u64) {
-        use core::sync::atomic::Ordering::SeqCst;
         self.turn_counter().store(epoch.counter, SeqCst);
         self.turn_writer().store(epoch.writer, SeqCst);
         self.base_counter().store(base.epoch.counter, SeqCst);
@@ -472,7 +314,6 @@ impl<'a> Desk<'a> {
 
     /// Who leads, and its process and thread.
     pub fn leader(&self) -> Option<(LeadWord, u64)> {
-        use core::sync::atomic::Ordering::SeqCst;
         loop {
             let word = self.lock().load(SeqCst);
             if word == 0 {
@@ -483,27 +324,5 @@ impl<'a> Desk<'a> {
                 return Some((LeadWord(word), holder));
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_keep_what_they_are_made_of() {
-        let lead = LeadWord::new(7, 3);
-        assert_eq!((lead.seat(), lead.is_pinned()), (3, false));
-        assert_eq!(
-            (lead.pinned().seat(), lead.pinned().is_pinned(), lead.pinned().unpinned()),
-            (3, true, lead)
-        );
-        let mut last = LastWord::new(9, 5);
-        for _ in 0..(1 << LastWord::FENCE_BITS) - 1 {
-            last = last.fenced();
-            assert_eq!((last.number(), last.seat()), (9, 5));
-            assert_ne!(last, LastWord::new(9, 5));
-        }
-        assert_eq!(last.fenced(), LastWord::new(9, 5));
     }
 }
