@@ -20,8 +20,14 @@
 //! Any of them may be answered by `Refused`, with a [`Refusal`] in `code` and a text behind it; after that the connection
 //! ends. Numbers are little endian. Everything here came from somewhere else: it may say anything.
 
+mod acknowledged;
+mod kind;
+
 use seawall_media::{LINE, crc32c};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+pub use acknowledged::{acknowledged, needs_witnesses};
+pub use kind::{Kind, Refusal};
 
 /// Version of everything in this module. A writer and a keeper that differ do not talk.
 pub const KEEPER_VERSION: u32 = 2;
@@ -60,86 +66,6 @@ pub struct Position {
     pub epoch: Epoch,
     /// Its number; 0: none.
     pub number: u64,
-}
-
-/// An enum whose values travel as numbers.
-macro_rules! numbered {
-    ($(#[$of:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $number:literal,)+ }) => {
-        $(#[$of])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u32)]
-        pub enum $name {
-            $($(#[$each])* $variant = $number,)+
-        }
-
-        impl $name {
-            /// The one with this number.
-            pub const fn from_word(word: u32) -> Option<Self> {
-                match word {
-                    $($number => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-numbered! {
-    /// What a frame is.
-    #[allow(missing_docs, reason = "the table above")]
-    Kind {
-        Hello = 1,
-        Promise = 2,
-        Adopt = 3,
-        Batch = 4,
-        Begin = 5,
-        Piece = 6,
-        Complete = 7,
-        Ask = 8,
-        Fetch = 9,
-        Forget = 10,
-        Report = 11,
-        Welcome = 33,
-        Promised = 34,
-        Ack = 35,
-        Refused = 36,
-        Reported = 37,
-    }
-}
-
-impl Kind {
-    /// True for a frame that changes a copy: a keeper's own file has these.
-    pub const fn changes(self) -> bool {
-        matches!(self, Self::Adopt | Self::Batch | Self::Begin | Self::Piece | Self::Complete)
-    }
-}
-
-numbered! {
-    /// Why a keeper does not do what it was asked to.
-    Refusal {
-        /// A newer writer has its promise. Behind the frame: that epoch's text.
-        Fenced = 1,
-        /// The copy is not where the batch begins: it has to be brought there first.
-        Behind = 2,
-        /// The log is not here, and was not to be made.
-        Unknown = 3,
-        /// There is no room for it.
-        Quota = 4,
-        /// Whoever asks may not.
-        Forbidden = 5,
-        /// Another version.
-        Version = 6,
-        /// Nothing that makes sense.
-        Malformed = 7,
-        /// Its own disk failed.
-        Disk = 8,
-        /// A witness has no data.
-        Witness = 9,
-        /// It is here already, and is another one.
-        Differs = 10,
-        /// Somebody else took the log over since whoever asks for the promise has looked.
-        Taken = 11,
-    }
 }
 
 /// The first line of everything that travels.
@@ -246,24 +172,6 @@ impl Frame {
     }
 }
 
-/// True if so few keepers that have the data count that witnesses have to make up the number. While there are enough of them,
-/// each of `acks` hosts has what was acknowledged, and all but one of these may be lost.
-pub fn needs_witnesses(acks: usize, with_data: usize) -> bool {
-    with_data < acks
-}
-
-/// Up to which batch enough keepers have confirmed. `confirmed` is how far each one did that counts, and whether it has the
-/// data: witnesses make up the number only if [they are needed](needs_witnesses), and at least one has to have the data.
-pub fn acknowledged(acks: usize, confirmed: impl Iterator<Item = (u64, bool)> + Clone) -> u64 {
-    let candidates = confirmed.clone().map(|(number, _)| number);
-    let with_data = confirmed.clone().filter(|(_, has_data)| *has_data).count().clamp(1, acks.max(1));
-    let is_enough = |number: u64| {
-        let have = confirmed.clone().filter(|(at, _)| *at >= number);
-        have.clone().count() >= acks && have.filter(|(_, has_data)| *has_data).count() >= with_data
-    };
-    candidates.filter(|number| is_enough(*number)).max().unwrap_or(0)
-}
-
 /// True if a copy is older than files beside which there is the mark of a host that went on alone in turn `alone`: nothing of
 /// it is replayed into them, whoever has it and in which turn. `complete_since` is what the copy says of itself.
 pub fn is_older_than_files(complete_since: u64, alone: u64) -> bool {
@@ -366,19 +274,5 @@ mod tests {
     fn a_newer_epoch_is_newer_whatever_the_number() {
         let at = |counter, number| Position { epoch: Epoch { counter, writer: 0 }, number };
         assert!(at(2, 1) > at(1, 9) && at(2, 2) > at(2, 1));
-    }
-
-    #[test]
-    fn what_is_acknowledged_has_enough_copies_and_one_with_data() {
-        assert_eq!(acknowledged(2, [(5, true), (9, true), (7, true)].into_iter()), 7);
-        assert_eq!(acknowledged(2, [(5, true), (9, false), (7, false)].into_iter()), 5);
-        assert_eq!(
-            acknowledged(2, [(5, true), (9, true), (9, false)].into_iter()),
-            5,
-            "no witness is needed"
-        );
-        assert_eq!(acknowledged(3, [(9, true), (9, true), (9, false), (8, false)].into_iter()), 9);
-        assert_eq!(acknowledged(3, [(5, true), (9, true)].into_iter()), 0);
-        assert_eq!(acknowledged(1, [(9, false), (4, true)].into_iter()), 4);
     }
 }

@@ -690,10 +690,12 @@ mutants! {
             "let newest = kept().map(" => "let newest = kept().filter(|(_, state)| !({m} && state.is_witness())).map(",
     }
     "storage/wire/src/keeper.rs" {
-        "keeper: one confirmation too few":
-            "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
         "keeper: no copy is older than files":
             "complete_since <= alone" => "complete_since <= alone && !{m}",
+    }
+    "storage/wire/src/keeper/acknowledged.rs" {
+        "keeper: one confirmation too few":
+            "have.clone().count() >= acks" => "have.clone().count() + usize::from({m}) >= acks",
         "keeper: acknowledged by those without data":
             "has_data).count() >= with_data" => "has_data).count() + usize::from({m}) >= with_data",
         "keeper: a witness's word that is not needed":
