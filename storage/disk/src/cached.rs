@@ -172,30 +172,39 @@ impl Cached {
         }
         ROOM.with_borrow_mut(|room| {
             room.resize(len, 0);
-            let (fd, offset, size) = (read.file.as_fd(), read.at, size as usize);
-            let mut blocks = Blocks { joined: open.joined, fd, offset, size, into: room };
-            let mut missed = Missed::NOTHING;
-            match reader.look(&mut missed, &mut blocks) {
-                Looked::All => {}
-                Looked::Only(_) => {
-                    // A file that was forgotten is asked for again.
-                    if !cache.knows(entered) {
-                        open.remember(Word::UNKNOWN);
-                    }
-                    return Ok(false);
-                }
-                Looked::Some => {
-                    let rest = reader.without_waiting(&missed, &mut blocks);
-                    if read.at_once && !missed.is_there(rest) {
-                        return Err(Errno::AGAIN);
-                    }
-                    if reader.disk(&missed, rest, &mut blocks)? < len {
-                        return Err(Errno::IO);
-                    }
-                }
+            let is_read = fill(&reader, open, read, room)?;
+            if is_read {
+                read.give(room);
             }
-            read.give(room);
-            Ok(true)
+            Ok(is_read)
         })
     }
+}
+
+/// Reads all of it into `room`: from the cache, then from the page cache, then from its disk. False: this read is not for the cache.
+fn fill(reader: &Reader<'_>, open: &Open<'_>, read: &Read<'_>, room: &mut [u8]) -> Result<bool, Errno> {
+    let len = room.len();
+    let (fd, offset, size) = (read.file.as_fd(), read.at, reader.cache.layout().block_bytes as usize);
+    let mut blocks = Blocks { joined: open.joined, fd, offset, size, into: room };
+    let mut missed = Missed::NOTHING;
+    match reader.look(&mut missed, &mut blocks) {
+        Looked::All => {}
+        Looked::Only(_) => {
+            // A file that was forgotten is asked for again.
+            if !reader.cache.knows(reader.file) {
+                open.remember(Word::UNKNOWN);
+            }
+            return Ok(false);
+        }
+        Looked::Some => {
+            let rest = reader.without_waiting(&missed, &mut blocks);
+            if read.at_once && !missed.is_there(rest) {
+                return Err(Errno::AGAIN);
+            }
+            if reader.disk(&missed, rest, &mut blocks)? < len {
+                return Err(Errno::IO);
+            }
+        }
+    }
+    Ok(true)
 }

@@ -3,7 +3,10 @@
 //! Invariant: a write around the log holds the file's place for reading, a registration for writing. So no write is under way
 //! around the log when the daemon takes the image into it.
 
-use std::fs::{File, Metadata};
+mod file;
+mod taken;
+
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -11,35 +14,27 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{Mutex, RwLock, RwLockReadGuard};
-use std::time::{Duration, Instant};
 
 use rustix::fs::FallocateFlags;
 use seawall_core::client::Course;
 use seawall_core::{At, Begun, Change, Errno, FileRef, Scope, Syncing, certain};
-use seawall_daemon::guard;
-use seawall_daemon::place::beside;
-use seawall_media::locks::{self, read, write};
+use seawall_media::locks::{read, write};
 use seawall_media::sim;
 
 use crate::cached::{Cached, Read};
-use crate::config::{LONGEST_ZEROS, SECTOR};
+use crate::config::LONGEST_ZEROS;
 use crate::failure::Refused;
 use crate::log::Log;
 use crate::memory::Slice;
-use crate::{lock, sys};
+use crate::sys;
+use file::{check, open_true};
+pub use file::{grow, may_become};
 
 /// So much of a write is one record, which is whole or absent after a power cut.
 const RECORD: usize = 1 << 20;
 /// Zeros to write by.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 const _: () = assert!(LONGEST_ZEROS.is_multiple_of(ZEROS.len() as u64));
-
-/// How often somebody who has it is looked for.
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// The suffix that the true file has while its guard has its name.
-const ASIDE: &str = ".seawall";
-const QCOW2: [u8; 4] = *b"QFI\xfb";
 
 /// A disk's content.
 pub struct Image<L> {
@@ -91,104 +86,6 @@ impl<L: Log> Image<L> {
         });
         let (path, bytes) = (path.into(), AtomicU64::new(stat.len()));
         Ok(Self { path, file, bytes, is_ours: Mutex::new(false), log })
-    }
-
-    /// Takes it: its locks, and its place in the log. Nothing if it is ours already. Whoever has it is waited for, so long.
-    ///
-    /// # Errors
-    /// [`Refused`].
-    pub fn take(&self, patience: Duration) -> Result<(), Refused> {
-        let mut is_ours = locks::lock(&self.is_ours);
-        if *is_ours {
-            return Ok(());
-        }
-        let file = self.open_now()?;
-        let end = Instant::now() + patience;
-        while !lock_at(&self.path, &file, self.is_read_only())? {
-            if Instant::now() >= end {
-                return Err(Refused::InUse(self.path.clone()));
-            }
-            std::thread::sleep(PAUSE);
-        }
-        let entered = self.replace(&file).and_then(|()| self.enter());
-        match entered {
-            Ok(()) => *is_ours = true,
-            Err(_) => self.close()?,
-        }
-        entered
-    }
-
-    /// The same by the descriptor that there is, which is open for writing.
-    ///
-    /// # Errors
-    /// [`Refused`].
-    pub fn take_open(&self) -> Result<(), Refused> {
-        let mut is_ours = locks::lock(&self.is_ours);
-        if !lock_at(&self.path, &self.file, self.is_read_only())? {
-            return Err(Refused::InUse(self.path.clone()));
-        }
-        self.enter()?;
-        *is_ours = true;
-        Ok(())
-    }
-
-    /// The file that has its name now, which must be the one that it was.
-    fn open_now(&self) -> Result<File, Refused> {
-        let failed = || Refused::failed(self.path.display().to_string());
-        let file = open_true(&self.path, self.is_read_only()).map_err(failed())?;
-        let (was, is) = (self.file.metadata().map_err(failed())?, check(&self.path, &file)?);
-        if (was.dev(), was.ino()) != (is.dev(), is.ino()) {
-            return Err(Refused::Replaced(self.path.clone()));
-        }
-        Ok(file)
-    }
-
-    fn replace(&self, file: &File) -> Result<(), Refused> {
-        let failed = |e: Errno| Refused::failed(self.path.display().to_string())(e.into());
-        sys::replace(&self.file, file).map_err(failed)
-    }
-
-    /// Nobody is kept from it by us.
-    fn close(&self) -> Result<(), Refused> {
-        let file = open_true(&self.path, true).map_err(Refused::failed(self.path.display().to_string()))?;
-        self.replace(&file)
-    }
-
-    fn enter(&self) -> Result<(), Refused> {
-        let stat = self.file.metadata().map_err(Refused::failed(self.path.display().to_string()))?;
-        self.bytes.fetch_max(stat.len(), AcqRel);
-        match self.log.as_ref().map(|log| self.register(log)) {
-            Some(Course::Leave | Course::AskAgain) => {
-                Err(Refused::NotManaged(self.path.clone(), why_not(&self.path)))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Gives it up, for another machine: all of it is in the file, under its own name, and whoever wants may lock it. Nobody may be
-    /// using it here.
-    ///
-    /// # Errors
-    /// [`Refused::NotLetGo`]: it stays ours.
-    pub fn let_go(&self) -> Result<(), Refused> {
-        let mut is_ours = locks::lock(&self.is_ours);
-        if !*is_ours {
-            return Ok(());
-        }
-        if let Some(log) = &self.log {
-            let mut place = write(&log.place);
-            if place.is_some_and(|file| log.joined.engine().knows(file) && !log.joined.let_go(file)) {
-                return Err(Refused::NotLetGo(self.path.clone()));
-            }
-            *place = None;
-        }
-        *is_ours = false;
-        self.close()
-    }
-
-    /// True if it can be let go at all: nobody else remembers what it has. A block cache would, after another machine wrote it.
-    pub fn can_move(&self) -> bool {
-        self.log.as_ref().is_none_or(|log| log.joined.caching().is_none())
     }
 
     /// Its size. It never becomes less while it is served.
@@ -407,76 +304,6 @@ impl<L: Log> Image<L> {
         if let Some(log) = &self.log {
             log.joined.leave();
         }
-    }
-}
-
-/// Makes an image larger that nobody serves, and nothing of which is in a log.
-///
-/// # Errors
-/// [`Refused`].
-pub fn grow(path: &Path, bytes: u64) -> Result<(), Refused> {
-    let failed = || Refused::failed(path.display().to_string());
-    if is_guarded(path) {
-        return Err(Refused::InLog(path.into()));
-    }
-    let file = File::options().read(true).write(true).open(path).map_err(failed())?;
-    may_become(path, check(path, &file)?.len(), bytes)?;
-    if !lock_at(path, &file, false)? {
-        return Err(Refused::InUse(path.into()));
-    }
-    file.set_len(bytes).and_then(|()| file.sync_all()).map_err(failed())
-}
-
-/// # Errors
-/// [`Refused::Smaller`]: a disk that has `now` bytes cannot become one of so many.
-pub fn may_become(path: &Path, now: u64, bytes: u64) -> Result<(), Refused> {
-    match bytes >= now && bytes.is_multiple_of(SECTOR) {
-        true => Ok(()),
-        false => Err(Refused::Smaller { path: path.into(), now, bytes }),
-    }
-}
-
-/// Why the daemon does not take it, as far as that can be seen.
-fn why_not(path: &Path) -> String {
-    match guard::claimed(path) {
-        Some(other) => format!(
-            "it says that it belongs to the pool {pool}: use that pool, or recover it first (`seawall recover --pool {pool}`)",
-            pool = other.pool.display()
-        ),
-        None => "the daemon's log says why (`seawall status` shows it too)".to_owned(),
-    }
-}
-
-/// False: somebody has it who does not go with us.
-fn lock_at(path: &Path, file: &File, is_read_only: bool) -> Result<bool, Refused> {
-    let failed = |e: nix::errno::Errno| Refused::failed(format!("cannot lock {}", path.display()))(e.into());
-    lock::take(file, is_read_only).map_err(failed)
-}
-
-/// True if a guard has the image's name.
-fn is_guarded(path: &Path) -> bool {
-    guard::claimed(path).is_some() || guard::is_up(path)
-}
-
-/// The true file: a guard may have its name.
-fn open_true(path: &Path, is_read_only: bool) -> io::Result<File> {
-    let open = |path: &Path| File::options().read(true).write(!is_read_only).open(path);
-    if is_guarded(path) { open(&beside(path, ASIDE)) } else { open(path) }
-}
-
-/// What it is, if it can be a disk.
-fn check(path: &Path, file: &File) -> Result<Metadata, Refused> {
-    let stat = file.metadata().map_err(Refused::failed(path.display().to_string()))?;
-    if !stat.is_file() {
-        return Err(Refused::NoFile(path.into()));
-    }
-    let mut magic = [0; 4];
-    if file.read_exact_at(&mut magic, 0).is_ok() && magic == QCOW2 {
-        return Err(Refused::Qcow2(path.into()));
-    }
-    match stat.len() {
-        bytes if bytes > 0 && bytes.is_multiple_of(SECTOR) => Ok(stat),
-        bytes => Err(Refused::Size { path: path.into(), bytes }),
     }
 }
 

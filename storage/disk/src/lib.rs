@@ -50,6 +50,7 @@ mod server;
 mod session;
 mod step;
 mod sys;
+mod vring;
 
 pub use count::Counted;
 pub use disk::{Disk, Options};

@@ -1,8 +1,8 @@
 //! One connection of QEMU's: what it says about memory and queues, in the vhost-user protocol's order.
 
 use std::fs::File;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use seawall_media::locks::lock;
@@ -12,8 +12,7 @@ use vhost::vhost_user::message::{
     VhostUserSharedMsg, VhostUserSingleMemoryRegion, VhostUserVringAddrFlags, VhostUserVringState,
 };
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
-use virtio_queue::{Queue, QueueT};
-use vm_memory::{GuestAddress, GuestAddressSpace, GuestMemoryAtomic};
+use vm_memory::{GuestAddressSpace, GuestMemoryAtomic};
 
 use crate::config::feature;
 use crate::dirty::Pages;
@@ -22,9 +21,8 @@ use crate::failure::Refused;
 use crate::inflight;
 use crate::memory::{Memory, Shared};
 use crate::ring::{Ring, Setup, tell};
+use crate::vring::{QUEUE_MAX, Vring};
 
-/// The longest queue that a guest may have.
-const QUEUE_MAX: u16 = 1024;
 /// Stretches of memory that QEMU may share one by one.
 const SLOTS: u64 = 509;
 /// So long whoever has the image is waited for when a guest arrives.
@@ -39,19 +37,6 @@ pub struct Session {
     features: u64,
     queues: Vec<Vring>,
     inflight: Option<Arc<inflight::Shared>>,
-}
-
-/// What is known of a queue so far.
-#[derive(Default)]
-struct Vring {
-    size: u16,
-    base: u16,
-    /// The guest's addresses: descriptors, available ring, used ring.
-    rings: Option<[u64; 3]>,
-    kick: Option<File>,
-    call: Arc<Mutex<Option<File>>>,
-    is_enabled: bool,
-    ring: Option<Ring>,
 }
 
 impl Session {
@@ -87,15 +72,8 @@ impl Session {
         if vring.ring.is_some() || !is_wanted {
             return Ok(());
         }
-        let mut queue = laid(vring.size, rings).map_err(|_| Error::InvalidParam)?;
-        queue.set_event_idx(self.features & feature::EVENT_IDX != 0);
-        queue.set_next_avail(vring.base);
-        let now = memory.memory();
-        if !queue.is_valid(&*now) {
-            return Err(Error::InvalidParam);
-        }
-        let used = queue.used_idx(&*now, Acquire).map_err(|_| Error::InvalidParam)?.0;
-        queue.set_next_used(used);
+        let has_event_idx = self.features & feature::EVENT_IDX != 0;
+        let queue = vring.laid_out(rings, &memory.memory(), has_event_idx)?;
         let tracker = self.inflight.as_ref().map(|shared| shared.queue(index as u16, vring.size));
         let tracker = match tracker {
             Some(None) => return Err(Error::InvalidParam),
@@ -112,20 +90,18 @@ impl Session {
         Ok(())
     }
 
-    fn stop(vring: &mut Vring) {
-        if let Some(ring) = vring.ring.take() {
-            vring.base = ring.stop();
+    /// A guest that QEMU moves has stopped: its image is the other machine's.
+    fn let_go(&self) -> Result<()> {
+        let has_stopped = self.queues.iter().all(|vring| vring.ring.is_none());
+        if has_stopped && self.pages.are_wanted() {
+            self.disk.image.let_go().map_err(refused)
+        } else {
+            Ok(())
         }
     }
 
-    /// A guest that QEMU moves has stopped: its image is the other machine's.
-    fn let_go(&self) -> Result<()> {
-        let is_still = self.queues.iter().all(|vring| vring.ring.is_none());
-        if is_still && self.pages.are_wanted() { self.disk.image.let_go().map_err(refused) } else { Ok(()) }
-    }
-
     fn stop_all(&mut self) {
-        self.queues.iter_mut().for_each(Self::stop);
+        self.queues.iter_mut().for_each(Vring::stop);
     }
 }
 
@@ -139,17 +115,6 @@ fn lock_update(memory: &GuestMemoryAtomic<Memory>, now: Memory) {
     if let Ok(lock) = memory.lock() {
         lock.replace(now);
     }
-}
-
-/// A queue of this size with its rings at these addresses of the guest's.
-fn laid(size: u16, [table, available, used]: [u64; 3]) -> std::result::Result<Queue, virtio_queue::Error> {
-    let mut queue = Queue::new(QUEUE_MAX)?;
-    queue.try_set_size(size)?;
-    queue.try_set_desc_table_address(GuestAddress(table))?;
-    queue.try_set_avail_ring_address(GuestAddress(available))?;
-    queue.try_set_used_ring_address(GuestAddress(used))?;
-    queue.set_ready(true);
-    Ok(queue)
 }
 
 impl VhostUserBackendReqHandlerMut for Session {
@@ -252,7 +217,7 @@ impl VhostUserBackendReqHandlerMut for Session {
 
     fn get_vring_base(&mut self, index: u32) -> Result<VhostUserVringState> {
         let vring = self.queue(index)?;
-        Self::stop(vring);
+        vring.stop();
         (vring.kick, vring.rings) = (None, None);
         *lock(&vring.call) = None;
         let base = u32::from(vring.base);
@@ -262,7 +227,7 @@ impl VhostUserBackendReqHandlerMut for Session {
 
     fn set_vring_kick(&mut self, index: u8, fd: Option<File>) -> Result<()> {
         let vring = self.queue(index.into())?;
-        Self::stop(vring);
+        vring.stop();
         vring.kick = fd;
         self.try_start(index.into())
     }
@@ -305,7 +270,7 @@ impl VhostUserBackendReqHandlerMut for Session {
         let vring = self.queue(index)?;
         vring.is_enabled = enable;
         if !enable {
-            Self::stop(vring);
+            vring.stop();
             return Ok(());
         }
         self.try_start(index as usize)
