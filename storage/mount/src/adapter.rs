@@ -1,36 +1,32 @@
 //! FUSE's words for the operations: requests in, replies out, and which of them may wait.
 //!
-//! Nothing is decided here but three things: what the kernel may do by itself (`init`), what runs on the thread
-//! that read the request and what on another (`seawall_daemon::workers`), and how an error is told.
+//! Nothing is decided here but three things: what the kernel may do by itself ([`negotiation`]), what runs on the thread
+//! that read the request and what on another (`seawall_daemon::workers`), and how the kernel hears of an error ([`replies`]).
+
+mod negotiation;
+mod replies;
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 use fuser::{
-    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, Generation, INodeNo, InitFlags, KernelConfig,
-    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
-    ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
-    WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, INodeNo, KernelConfig, LockOwner, OpenFlags,
+    RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty,
+    ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::OFlags;
-use seawall_core::{Errno, Scope};
+use seawall_core::Scope;
 
-use crate::attr::{self, TTL};
 use crate::caller::Caller;
 use crate::fs::{Change, Fs, How, Way};
-use crate::passing::{self, Opened};
+use crate::passing;
 use crate::rights::Changer;
-
-/// Longest write that arrives in one piece: what policy `atomic` promises to keep whole.
-pub const LONGEST_WRITE: u32 = 1 << 20;
-/// Requests that the kernel may have under way without anybody waiting, such as readahead.
-const BACKGROUND: u16 = 64;
-const GENERATION: Generation = Generation(0);
+pub use negotiation::LONGEST_WRITE;
+use replies::{attributes, bytes, created, empty, entry, list, list_plus, told, written, xattr};
 
 /// The file system as fuser sees it.
 pub struct Adapter(pub Arc<Fs>);
@@ -48,107 +44,12 @@ fn with_buffer<R>(size: usize, use_it: impl FnOnce(&mut [u8]) -> R) -> R {
     })
 }
 
-fn bytes(reply: ReplyData, read: &[u8], done: Result<usize, Errno>) {
-    match done {
-        Ok(n) => reply.data(&read[..n]),
-        Err(e) => reply.error(told(e)),
-    }
-}
-
-fn told(error: Errno) -> fuser::Errno {
-    fuser::Errno::from_i32(error.raw_os_error())
-}
-
 fn caller(request: &Request, umask: u32) -> Caller {
     Caller { uid: request.uid(), gid: request.gid(), umask: umask & 0o777 }
 }
 
-fn written(reply: ReplyWrite, done: Result<usize, Errno>) {
-    match done {
-        Ok(n) => reply.written(n as u32),
-        Err(e) => reply.error(told(e)),
-    }
-}
-
 fn scope(data_only: bool) -> Scope {
     if data_only { Scope::Data } else { Scope::Whole }
-}
-
-fn empty(reply: ReplyEmpty, done: Result<(), Errno>) {
-    match done {
-        Ok(()) => reply.ok(),
-        Err(e) => reply.error(told(e)),
-    }
-}
-
-fn entry(reply: ReplyEntry, found: Result<(rustix::fs::Stat, INodeNo), Errno>) {
-    match found {
-        Ok((stat, number)) => reply.entry(&TTL, &attr::of(&stat, number), GENERATION),
-        Err(e) => reply.error(told(e)),
-    }
-}
-
-fn attributes(reply: ReplyAttr, number: INodeNo, found: Result<rustix::fs::Stat, Errno>) {
-    match found {
-        Ok(stat) => reply.attr(&TTL, &attr::of(&stat, INodeNo(shown(&stat, number)))),
-        Err(e) => reply.error(told(e)),
-    }
-}
-
-/// The root has number 1 for FUSE and keeps its own inode number for programs.
-fn shown(stat: &rustix::fs::Stat, number: INodeNo) -> u64 {
-    if number == INodeNo::ROOT { stat.st_ino } else { number.0 }
-}
-
-fn created(made: Result<(rustix::fs::Stat, INodeNo, Opened), Errno>, reply: ReplyCreate) {
-    let (stat, number, opened) = match made {
-        Ok(made) => made,
-        Err(e) => return reply.error(told(e)),
-    };
-    let attr = attr::of(&stat, number);
-    passing::created(reply, &TTL, &attr, GENERATION, &opened);
-}
-
-fn xattr(reply: ReplyXattr, size: u32, value: Result<Vec<u8>, Errno>) {
-    match value {
-        Ok(value) if size == 0 => reply.size(value.len() as u32),
-        Ok(value) if value.len() > size as usize => reply.error(fuser::Errno::ERANGE),
-        Ok(value) => reply.data(&value),
-        Err(e) => reply.error(told(e)),
-    }
-}
-
-fn list(fs: &Fs, handle: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-    let done = fs.read_directory(handle, offset, |_, entry| {
-        reply.add(INodeNo(entry.ino), entry.next, entry.kind, entry.name)
-    });
-    match done {
-        Ok(()) => reply.ok(),
-        Err(e) => reply.error(told(e)),
-    }
-}
-
-fn list_plus(fs: &Fs, handle: FileHandle, offset: u64, mut reply: ReplyDirectoryPlus) {
-    let done = fs.read_directory(handle, offset, |dir, entry| {
-        if entry.name == "." || entry.name == ".." {
-            // Not looked up: the kernel takes no reference on them.
-            let mut attr = dir.node.stat().map(|stat| attr::of(&stat, INodeNo(entry.ino)));
-            return attr.as_mut().is_ok_and(|attr| {
-                reply.add(INodeNo(entry.ino), entry.next, entry.name, &TTL, attr, GENERATION)
-            });
-        }
-        // Gone meanwhile, or of another file system: left out.
-        let Ok((stat, number)) = fs.look_up(dir.node.number, entry.name) else { return false };
-        let full = reply.add(number, entry.next, entry.name, &TTL, &attr::of(&stat, number), GENERATION);
-        if full {
-            fs.nodes.forget(number, 1);
-        }
-        full
-    });
-    match done {
-        Ok(()) => reply.ok(),
-        Err(e) => reply.error(told(e)),
-    }
 }
 
 impl Adapter {
@@ -185,40 +86,7 @@ fn on_a_log<const N: usize>(fs: &Fs, _: [&OsStr; N]) -> bool {
 
 impl Filesystem for Adapter {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        for wanted in [
-            InitFlags::FUSE_DO_READDIRPLUS,
-            InitFlags::FUSE_READDIRPLUS_AUTO,
-            InitFlags::FUSE_PARALLEL_DIROPS,
-            InitFlags::FUSE_CACHE_SYMLINKS,
-            // Pages stay when a time changes: by an open they are let go, if somebody else wrote.
-            InitFlags::FUSE_EXPLICIT_INVAL_DATA,
-            // Not FUSE_ASYNC_DIO: `crate::pages`.
-        ] {
-            // Where the kernel has it not, it does without.
-            let _ = config.add_capabilities(wanted);
-        }
-        // ACLs are checked by the kernel, the umask is applied by the backing file system where it has none.
-        let acl = InitFlags::FUSE_POSIX_ACL | InitFlags::FUSE_DONT_MASK;
-        config
-            .add_capabilities(acl)
-            .map_err(|_| io::Error::other("this kernel's FUSE has no ACLs (they need Linux 4.9)"))?;
-        // Otherwise the kernel asks for an extended attribute before every write.
-        let _ = config.add_capabilities(InitFlags::FUSE_HANDLE_KILLPRIV_V2);
-        let _ = config.set_max_write(LONGEST_WRITE);
-        let _ = config.set_max_background(BACKGROUND);
-        // Where the kernel is told not to have it, it does not offer it.
-        if self.0.by_uring.load(Relaxed) && config.add_capabilities(InitFlags::FUSE_OVER_IO_URING).is_err() {
-            self.0.by_uring.store(false, Relaxed);
-        }
-        // Without it a file that is written past the kernel's cache could not be mapped.
-        let direct = config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok();
-        self.0.direct.store(direct, Relaxed);
-        let root = rustix::process::geteuid().is_root();
-        let passes = root
-            && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
-            && config.set_max_stack_depth(1).is_ok();
-        self.0.passthrough.store(passes, Relaxed);
-        Ok(())
+        negotiation::negotiate(&self.0, config)
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
