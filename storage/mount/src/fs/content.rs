@@ -1,23 +1,21 @@
-//! write, fsync, truncate, fallocate, copy_file_range, lseek: what goes through the stages.
+//! write, copy_file_range, lseek: what goes through the stages.
 //!
 //! The rule: a write of a managed file is the engine's, with the real write as its publish; any other change of its
 //! content makes it leave the log first; and an fsync is the kernel's own unless the engine absorbs it. What is not
 //! managed is the backing file system's, its fsyncs too. Around all of it the block cache is told what changes
 //! (`crate::cached`).
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use fuser::FileHandle;
-use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
+use rustix::fs::{Mode, OFlags, SeekFrom};
 use seawall_cache::front::change::Span;
 use seawall_core::client::Use;
-use seawall_core::{At, Change, Errno, Scope, Syncing, certain};
+use seawall_core::{At, Errno, Scope};
 
 use super::Fs;
-use crate::class::{Class, Managed};
+use crate::class::Class;
 use crate::handle::Handle;
-use crate::named;
 use crate::node::Node;
 use crate::rights::Changer;
 use crate::settle;
@@ -161,7 +159,7 @@ impl Fs {
     }
 
     /// A change of a file that is not managed.
-    fn unlogged<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
+    pub(super) fn unlogged<R>(&self, node: &Node, op: impl FnOnce() -> R) -> R {
         let done = op();
         // Another process may have registered it meanwhile.
         if let Some(file) = self.log.engine.find(node.dev, node.ino) {
@@ -183,146 +181,6 @@ impl Fs {
             node.stat()?;
         }
         Ok(())
-    }
-
-    /// An fsync that is absorbed: it costs no system call and waits for nobody. `None` for any other.
-    pub fn sync_quickly(&self, handle: &Handle, scope: Scope) -> Option<Result<(), Errno>> {
-        let class = settle::quick(&handle.node, &self.log, &self.nodes)?;
-        self.absorbs(&class, scope).then(|| self.sync_as(&class, handle, scope))
-    }
-
-    /// True if a sync waits for nobody. On a log on a disk it does.
-    fn absorbs(&self, class: &Class, scope: Scope) -> bool {
-        let engine = &self.log.engine;
-        let managed = class.managed().filter(|_| engine.pool().journal().is_none());
-        managed.is_some_and(|managed| engine.absorbs(managed.file, scope))
-    }
-
-    /// fsync(2), fdatasync(2): absorbed, or real.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn sync(&self, handle: &Handle, scope: Scope) -> Result<(), Errno> {
-        let class = settle::find_out(&handle.node, &self.log, &self.nodes, Use::Sync);
-        self.sync_as(&class, handle, scope)
-    }
-
-    fn sync_as(&self, class: &Class, handle: &Handle, scope: Scope) -> Result<(), Errno> {
-        let fd = handle.fd.as_fd();
-        let real = |scope| {
-            self.log.syncing(&handle.node, || match scope {
-                Scope::Data => rustix::fs::fdatasync(fd),
-                Scope::Whole => rustix::fs::fsync(fd),
-            })
-        };
-        let Some(Managed { file, .. }) = class.managed() else {
-            if class.is_synced_first() && named::first_sync(&self.log, &handle.node, fd) {
-                return Ok(());
-            }
-            return real(scope).and_then(|()| named::settle(&self.log, &handle.node));
-        };
-        let certain = |scope| real(scope).and_then(|()| certain::check(fd));
-        let name = || match handle.node.name() {
-            Some(path) => self.log.engine.sync_directory(*file, fd, path.as_os_str().as_bytes()),
-            None => Ok(false),
-        };
-        let mut sync = self.log.engine.sync(self.log.me(), *file, scope);
-        loop {
-            sync = match sync {
-                Syncing::Done(done) => return done,
-                Syncing::Name(due) => due.synced(name()),
-                Syncing::Real(due) => {
-                    let done = certain(due.scope());
-                    due.synced(done)
-                }
-            }
-        }
-    }
-
-    /// truncate(2), ftruncate(2): in the log, in order with the writes.
-    ///
-    /// # Errors
-    /// What the backing file system says.
-    pub fn truncate(&self, node: &Node, handle: Option<&Handle>, size: u64) -> Result<(), Errno> {
-        let class = settle::find_out(node, &self.log, &self.nodes, Use::Change);
-        let opened: OwnedFd;
-        let fd = match handle.filter(|handle| handle.writable) {
-            Some(handle) => handle.fd.as_fd(),
-            None => {
-                opened = node.open(OFlags::WRONLY)?;
-                opened.as_fd()
-            }
-        };
-        let publish = || rustix::fs::ftruncate(fd, size);
-        self.log.changing(node, Span::Any, || match class.managed() {
-            None => self.unlogged(node, || self.resizing(node, &class, fd, publish)),
-            Some(managed) => {
-                let begun = self.log.engine.begin(self.log.me(), managed.file, fd);
-                self.resized(node, &class, fd, begun.log_truncate(size)?, publish)
-            }
-        })
-    }
-
-    /// fallocate(2), in every mode that the backing file system has: what it adds to the size is logged, a change of
-    /// content leaves the log first.
-    ///
-    /// # Errors
-    /// What it says.
-    pub fn allocate(
-        &self,
-        handle: &Handle,
-        mode: i32,
-        offset: u64,
-        len: u64,
-        who: Changer,
-    ) -> Result<(), Errno> {
-        let mode = FallocateFlags::from_bits_retain(mode as u32);
-        self.allocated(handle, mode, offset, len)?;
-        self.strip_privileges(&handle.node, who)
-    }
-
-    fn allocated(&self, handle: &Handle, mode: FallocateFlags, offset: u64, len: u64) -> Result<(), Errno> {
-        let call = || rustix::fs::fallocate(&handle.fd, mode, offset, len);
-        let grows = mode.is_empty();
-        if !grows && mode != FallocateFlags::KEEP_SIZE {
-            return self.around_the_log(&handle.node, Span::Any, call);
-        }
-        let (node, fd) = (&handle.node, handle.fd.as_fd());
-        let class = settle::find_out(node, &self.log, &self.nodes, Use::Change);
-        // No content changes, but the size and the times.
-        node.changes.run(|| match (class.managed(), offset.checked_add(len)) {
-            (Some(managed), Some(end)) => {
-                let end = if grows { end } else { 0 };
-                let begun = self.log.engine.begin(self.log.me(), managed.file, fd);
-                self.resized(node, &class, fd, begun.log_allocate(end)?, call)
-            }
-            _ => self.unlogged(node, || self.resizing(node, &class, fd, call)),
-        })
-    }
-
-    /// Makes a change of the size of a managed file.
-    fn resized(
-        &self,
-        node: &Node,
-        class: &Class,
-        fd: BorrowedFd<'_>,
-        change: Change<'_>,
-        publish: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        let done = if change.is_logged() { publish() } else { self.resizing(node, class, fd, publish) };
-        change.finish(done.is_ok());
-        done
-    }
-
-    /// Makes a change of the size that has no record.
-    fn resizing(
-        &self,
-        node: &Node,
-        class: &Class,
-        fd: BorrowedFd<'_>,
-        publish: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        if class.was_never_synced() { publish() } else { named::resizing(&self.log, node, fd, publish) }
     }
 
     /// copy_file_range(2).
@@ -348,7 +206,7 @@ impl Fs {
     }
 
     /// A change of content that has no record: a managed file leaves the log first.
-    fn around_the_log<R>(&self, node: &Node, span: Span, op: impl FnOnce() -> R) -> R {
+    pub(super) fn around_the_log<R>(&self, node: &Node, span: Span, op: impl FnOnce() -> R) -> R {
         let class = settle::find_out(node, &self.log, &self.nodes, Use::Change);
         self.log.changing(node, span, || match class.managed() {
             None => self.unlogged(node, op),

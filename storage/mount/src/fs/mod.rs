@@ -5,7 +5,9 @@
 //! |---|---|
 //! | [`open`](self) | open, create, release |
 //! | `read` | read |
-//! | `content` | write, fsync, truncate, fallocate, copy_file_range, lseek |
+//! | `content` | write, copy_file_range, lseek |
+//! | `sync` | fsync, fdatasync |
+//! | `size` | truncate, fallocate |
 //! | `names` | lookup, mkdir, mknod, symlink, link, unlink, rmdir, rename |
 //! | `attributes` | getattr, setattr, extended attributes, statfs |
 //! | `directory` | opendir, readdir, readdirplus, fsyncdir |
@@ -17,6 +19,8 @@ mod names;
 mod open;
 mod read;
 mod shared;
+mod size;
+mod sync;
 
 pub use attributes::Change;
 pub use content::{How, Way};
