@@ -8,7 +8,8 @@
 //! | `content` | write, copy_file_range, lseek |
 //! | `sync` | fsync, fdatasync |
 //! | `size` | truncate, fallocate |
-//! | `names` | lookup, mkdir, mknod, symlink, link, unlink, rmdir, rename |
+//! | `names` | lookup, mkdir, mknod, symlink, link, unlink, rmdir |
+//! | `rename` | rename |
 //! | `attributes` | getattr, setattr, extended attributes, statfs |
 //! | `directory` | opendir, readdir, readdirplus, fsyncdir |
 
@@ -18,6 +19,7 @@ mod directory;
 mod names;
 mod open;
 mod read;
+mod rename;
 mod shared;
 mod size;
 mod sync;

@@ -1,20 +1,16 @@
-//! lookup, and everything that makes, moves or removes a name.
+//! lookup, and everything that makes or removes a name; what moves one is `rename`.
 //!
 //! A file whose name changes gets a real fsync next; one that loses its last name leaves the log first, as with the
 //! preload. Names that a guard has taken lead to the true file (`crate::names`).
 
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::Ordering::Relaxed;
 
 use fuser::INodeNo;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, linkat, mkdirat, mknodat, openat, renameat_with,
-    statat, symlinkat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, linkat, mkdirat, mknodat, openat, statat, symlinkat, unlinkat,
 };
-use seawall_core::naming::{self, Directory, How};
-use seawall_core::{Errno, FileRef, certain};
+use seawall_core::{Errno, FileRef, certain, naming};
 
 use super::Fs;
 use crate::attr::decode_device;
@@ -28,8 +24,8 @@ use crate::settle;
 type Logged = fn(&Here<'_>, &CStr, &dyn Fn() -> Result<(), Errno>) -> Result<(), Errno>;
 
 /// A managed file, found by a name.
-struct Found {
-    file: FileRef,
+pub(super) struct Found {
+    pub(super) file: FileRef,
     fd: OwnedFd,
     stat: Stat,
 }
@@ -143,16 +139,8 @@ impl Fs {
     }
 
     /// True if what stood in the way of a directory was guards of what is gone, and is no more.
-    fn makes_way(&self, parent: &Node, name: &OsStr) -> bool {
+    pub(super) fn makes_way(&self, parent: &Node, name: &OsStr) -> bool {
         crate::names::makes_way(parent.fd(), name, |dir| self.log.daemon.lower_left(dir))
-    }
-
-    /// Before a managed file gets another name its guard is there. So it comes before the look where the names lead.
-    fn raise_ahead(&self, from: (&Node, &OsStr), (dir, name): (&Node, &OsStr)) {
-        let stat = stat_at(from.0, &real(from.0.fd(), from.1));
-        if let Some(file) = stat.and_then(|stat| self.log.engine.find(stat.st_dev, stat.st_ino)) {
-            self.log.daemon.renaming(file, dir.fd(), name.as_bytes());
-        }
     }
 
     /// unlink(2).
@@ -181,97 +169,6 @@ impl Fs {
         Ok(())
     }
 
-    /// rename(2), renameat2(2).
-    pub fn rename(&self, from: (INodeNo, &OsStr), to: (INodeNo, &OsStr), flags: u32) -> Result<(), Errno> {
-        let (old_dir, new_dir) = (self.nodes.get(from.0)?, self.nodes.get(to.0)?);
-        let outside = [&old_dir, &new_dir].map(|dir| named::before_change(&self.log, dir));
-        let flags = RenameFlags::from_bits_retain(flags);
-        self.raise_ahead((&old_dir, from.1), (&new_dir, to.1));
-        if flags.contains(RenameFlags::EXCHANGE) {
-            self.raise_ahead((&new_dir, to.1), (&old_dir, from.1));
-        }
-        let names = [(old_dir.fd(), from.1), (new_dir.fd(), to.1)];
-        at_real(names, |[old, new]| self.rename_at((&old_dir, old), (&new_dir, new), flags))?;
-        for (dir, is_outside) in [&old_dir, &new_dir].into_iter().zip(outside) {
-            if is_outside {
-                named::after_change(dir);
-            }
-        }
-        Ok(())
-    }
-
-    /// The same with the names under which they are found.
-    fn rename_at(
-        &self,
-        (old_dir, old): (&Node, &OsStr),
-        (new_dir, new): (&Node, &OsStr),
-        flags: RenameFlags,
-    ) -> Result<(), Errno> {
-        let (source, victim) = (self.managed_at(old_dir, old), self.managed_at(new_dir, new));
-        let seen = stat_at(old_dir, old);
-        let replaced = || stat_at(new_dir, new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
-        let call = |retire: &dyn Fn(bool)| {
-            let rename = || self.moving((old_dir, old, seen.as_ref()), (new_dir, new), flags, retire);
-            self.log.ending(replaced().as_ref(), rename)
-        };
-        let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
-        let goes = !same && !flags.contains(RenameFlags::EXCHANGE);
-        let over = || match &victim {
-            Some(victim) if !goes => self.log.engine.renaming(victim.file, || call(&|_| {})),
-            victim => self.without(victim.as_ref(), call),
-        };
-        let rename = || match &source {
-            Some(source) => self.log.engine.renaming(source.file, over),
-            None => over(),
-        };
-        match rename() {
-            Err(Errno::NOTEMPTY | Errno::EXIST) if flags.is_empty() && self.makes_way(new_dir, new) => {
-                rename()
-            }
-            done => done,
-        }?;
-        self.moved(seen.as_ref());
-        if flags.contains(RenameFlags::EXCHANGE) {
-            self.moved(stat_at(old_dir, old).as_ref());
-        }
-        Ok(())
-    }
-
-    /// renameat2(2).
-    fn moving(
-        &self,
-        (old_dir, old, seen): (&Node, &OsStr, Option<&Stat>),
-        (new_dir, new): (&Node, &OsStr),
-        flags: RenameFlags,
-        retire: &dyn Fn(bool),
-    ) -> Result<(), Errno> {
-        let call = |is_gone| {
-            retire(is_gone);
-            renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags)
-        };
-        let how = match flags {
-            flags if flags.is_empty() || flags == RenameFlags::NOREPLACE => How::Plain,
-            flags if flags == RenameFlags::EXCHANGE => How::Exchange,
-            _ => How::Other,
-        };
-        let is_file = seen.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-        if how == How::Exchange || !is_file {
-            named::leaving(&self.log, old_dir.fd(), old);
-            named::leaving(&self.log, new_dir.fd(), new);
-        }
-        let (from, to) = (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd()));
-        let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call(false) };
-        match (from, to) {
-            (Some(from), Some(to)) if from.is(&to) => {
-                let source = from.at(&name);
-                naming::moving_within(&from, ((&name, source), &to_name), how, call)
-            }
-            (Some(from), Some(to)) => naming::moving_across((&from, &name), (&to, &to_name), how, call),
-            (Some(here), None) | (None, Some(here)) => naming::other(&here, || call(false)),
-            (None, None) => call(false),
-        }
-    }
-
     /// linkat(2) of a node. Within a directory it is a record.
     fn linking(
         &self,
@@ -295,20 +192,8 @@ impl Fs {
         }
     }
 
-    /// What was decided by names is decided anew.
-    fn moved(&self, stat: Option<&Stat>) {
-        match stat {
-            Some(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-                if let Some(node) = self.nodes.known(stat.st_ino) {
-                    settle::renamed(&node);
-                }
-            }
-            _ => drop(self.nodes.names.fetch_add(1, Relaxed)),
-        }
-    }
-
     /// The managed file called `name`, with a descriptor to sync it by.
-    fn managed_at(&self, dir: &Node, name: &OsStr) -> Option<Found> {
+    pub(super) fn managed_at(&self, dir: &Node, name: &OsStr) -> Option<Found> {
         let stat = stat_at(dir, name)?;
         let file = self.log.engine.find(stat.st_dev, stat.st_ino)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -334,7 +219,7 @@ impl Fs {
 
     /// The removal of a name by `op`. If it is the last one all the file's records are retired first, unless the log says that
     /// the file is gone: `op` calls what it gets with that, before the file is.
-    fn without(
+    pub(super) fn without(
         &self,
         victim: Option<&Found>,
         op: impl FnOnce(&dyn Fn(bool)) -> Result<(), Errno>,
@@ -350,6 +235,7 @@ impl Fs {
     }
 }
 
-fn stat_at(dir: &Node, name: &OsStr) -> Option<Stat> {
+/// What is called so there, if anything is.
+pub(super) fn stat_at(dir: &Node, name: &OsStr) -> Option<Stat> {
     statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok()
 }

@@ -87,16 +87,10 @@ impl Fs {
         let mut opens = lock(&node.opens);
         let is_open = opens.count > 0;
         let found = Seen::open(&mut opens.seen, is_open, &node.changes, &fd)?;
-        if opens.count == 0 {
-            settle::reopened(&node);
-            node.remember(Word::UNKNOWN);
-        }
         let writable = flags & OFlags::ACCMODE != OFlags::RDONLY;
-        if opens.count == 0 {
-            opens.direct = writable && scope(flags).is_some() && self.goes_past_the_cache(&node);
-            if opens.direct {
-                node.pages.none();
-            }
+        if !is_open {
+            let syncs = writable && scope(flags).is_some();
+            self.opened_first(&node, &mut opens, syncs);
         }
         let direct = opens.direct && writable;
         let passes = !opens.direct && self.passes(&node, &opens);
@@ -128,6 +122,16 @@ impl Fs {
             stream: Stream::new(),
         });
         Ok(Opened { handle, flags: cache | FopenFlags::FOPEN_NOFLUSH, backing: id })
+    }
+
+    /// The first descriptor of an inode decides by which way all that write go. `syncs`: it syncs what it writes.
+    fn opened_first(&self, node: &Node, opens: &mut Opens, syncs: bool) {
+        settle::reopened(node);
+        node.remember(Word::UNKNOWN);
+        opens.direct = syncs && self.goes_past_the_cache(node);
+        if opens.direct {
+            node.pages.none();
+        }
     }
 
     /// True if a file that is written with O_DSYNC is to be written past the kernel's cache: a log, which is hardly read. Not
