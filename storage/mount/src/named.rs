@@ -3,55 +3,26 @@
 //!
 //! | request | in such a directory |
 //! |---|---|
-//! | the first fsync of a file of up to [`LARGEST`] bytes | all of it is a record: nothing waits for the disk |
+//! | the first fsync of a file of up to [`LARGEST`](naming::LARGEST) bytes | all of it is a record: nothing waits for the disk |
 //! | a later one | the file is registered, or synced for real and its directory leaves the log |
 //! | fsyncdir | nothing is left to do |
 //! | a change of the size of a file that was synced and has no records, by any program's preset | is durable when it is answered ([`resizing`]) |
 
+mod here;
+
 use std::ffi::{CStr, CString, OsStr};
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{Mode, OFlags, fstat, openat};
 use seawall_core::client::Synced;
-use seawall_core::file::{Flag, Stand};
-use seawall_core::format::{Attributes, Handle};
-use seawall_core::naming::{self, Directory, Kind, Known, LARGEST, has_attributes};
-use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
+use seawall_core::{Engine, Errno, FileRef, naming, policy};
 use seawall_wire::shm::Preset;
 
 use crate::log::Log;
 use crate::node::Node;
-
-/// A directory in the log.
-pub struct Here<'f> {
-    log: &'f Log,
-    /// By O_PATH.
-    fd: BorrowedFd<'f>,
-    reference: FileRef,
-    inode: (u64, u64),
-    uid: u32,
-    preset: Preset,
-    /// When it was found.
-    changed: u64,
-    /// How its changes stood then.
-    stand: Option<Stand>,
-}
-
-/// The directory behind `fd`, if it is in the log.
-pub fn here<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
-    let engine = Some(&log.engine).filter(|engine| engine.has_directories())?;
-    let stat = fstat(fd).ok()?;
-    let inode = (stat.st_dev, stat.st_ino);
-    let reference = engine.find(inode.0, inode.1)?;
-    let is_one = engine.state(reference).has(Flag::DIRECTORY);
-    let (changed, preset) = (directory::changed_of(&stat), engine.preset_of(reference)?);
-    let stand = engine.stand(reference);
-    is_one.then_some(Here { log, fd, reference, inode, uid: stat.st_uid, preset, changed, stand })
-}
+pub use here::{Here, here};
 
 /// A name, as calls take it. `None`: it has a zero in it, and is none.
 pub fn text(name: &OsStr) -> Option<CString> {
@@ -214,99 +185,4 @@ fn directory_of(engine: &Engine, inode: (u64, u64)) -> Option<FileRef> {
     }
     let slot = engine.being_captured(inode)?;
     engine.slot(slot).map(|slot| slot.file())
-}
-
-impl Here<'_> {
-    /// Its inode.
-    pub fn is(&self, other: &Self) -> bool {
-        self.inode == other.inode
-    }
-
-    fn open(&self) -> Result<OwnedFd, Errno> {
-        openat(self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-    }
-}
-
-impl Place for Here<'_> {
-    fn changed_before(&self) -> u64 {
-        self.changed
-    }
-
-    fn changed(&self) -> u64 {
-        directory::changed(self.fd)
-    }
-
-    fn sync(&self, with_files: bool) -> Result<(), Errno> {
-        let open = self.open()?;
-        if with_files { rustix::fs::syncfs(open) } else { rustix::fs::fsync(open) }
-    }
-
-    fn check(&self) -> Result<(), Errno> {
-        certain::check(self.open()?.as_fd())
-    }
-}
-
-impl Directory for Here<'_> {
-    fn engine(&self) -> &Engine {
-        &self.log.engine
-    }
-
-    fn who(&self) -> Owner {
-        self.log.me()
-    }
-
-    fn reference(&self) -> FileRef {
-        self.reference
-    }
-
-    fn inode(&self) -> (u64, u64) {
-        self.inode
-    }
-
-    fn uid(&self) -> u32 {
-        self.uid
-    }
-
-    fn keeps(&self, name: &CStr) -> bool {
-        policy::keeps_name(self.preset, name.to_bytes())
-    }
-
-    fn stand(&self) -> Option<Stand> {
-        self.stand
-    }
-
-    fn at(&self, name: &CStr) -> Option<Known> {
-        let stat = statat(self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            _ => Kind::Other,
-        };
-        let handle = || {
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let found = openat(self.fd, name, flags, Mode::empty()).ok()?;
-            let (kind, bytes) = seawall_media::handle(found).ok()?;
-            Handle::new(kind, &bytes)
-        };
-        let handle = if kind == Kind::Other { None } else { handle() };
-        let (inode, attributes) = ((stat.st_dev, stat.st_ino), attributes(&stat));
-        Some(Known { kind, inode, links: stat.st_nlink, attributes, handle })
-    }
-
-    fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = File::from(openat(self.fd, name, flags, Mode::empty()).ok()?);
-        let stat = fstat(&file).ok().filter(|is| (is.st_dev, is.st_ino) == known.inode)?;
-        if stat.st_size > LARGEST as i64 || has_attributes(file.as_fd()) {
-            return None;
-        }
-        let mut data = Vec::with_capacity(stat.st_size as usize + 1);
-        file.take(LARGEST as u64 + 1).read_to_end(&mut data).ok()?;
-        (data.len() <= LARGEST).then(|| op(&data))
-    }
-}
-
-fn attributes(stat: &Stat) -> Attributes {
-    let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
-    Attributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid, modified }
 }
