@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::resp::command;
+
 /// A user of the twin's that nobody else can be.
 pub const USER: &str = "seawall-twin";
 /// An answer of ours is at most as long as INFO.
@@ -75,13 +77,6 @@ impl Control {
     pub fn info(&mut self) -> Result<Info> {
         self.call(&["INFO", "replication", "persistence", "memory"]).map(Info)
     }
-}
-
-/// A command as Redis reads it.
-pub fn command(words: &[&str]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    words.iter().for_each(|word| bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes()));
-    bytes
 }
 
 /// What INFO said.

@@ -6,7 +6,6 @@
 //! A twin that connects is always given everything. What it is sent counts from 0, so the offset it says it has applied is a
 //! place in [`Scan`](crate::scan::Scan)'s count.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
@@ -16,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::control::{USER, command};
+use crate::control::USER;
 use crate::log::{Base, Log, Place};
+use crate::resp::{command, words};
 use crate::state::random_hex;
 
 /// A snapshot of nothing: version, end, no checksum.
@@ -240,7 +240,7 @@ impl Session {
         to.write_all(format!("${size}\r\n").as_bytes())?;
         let (mut piece, mut at) = (vec![0; PIECE], 0);
         while at < size && !self.orders().stop {
-            let n = read_some(&file, &mut piece, at)?;
+            let n = file.read_at(&mut piece, at).context("cannot read the snapshot")?;
             ensure!(n > 0, "the snapshot became shorter");
             to.write_all(&piece[..n]).context("cannot send the snapshot")?;
             at += n as u64;
@@ -299,33 +299,4 @@ fn listen(mut from: &TcpStream) -> Result<()> {
         Err(e) if e.kind() != ErrorKind::WouldBlock => Err(e).context("the connection to the twin was lost"),
         _ => Ok(()),
     }
-}
-
-fn read_some(file: &File, piece: &mut [u8], at: u64) -> Result<usize> {
-    file.read_at(piece, at).context("cannot read the snapshot")
-}
-
-/// A command of the twin's. It is not known yet who sends it: all lengths have limits.
-fn words(from: &mut impl BufRead) -> Result<Vec<String>> {
-    const MOST: usize = 64;
-    const LONGEST: usize = 4096;
-    let count = number(from, '*')?;
-    ensure!((1..=MOST).contains(&count), "the command has {count} words");
-    (0..count)
-        .map(|_| {
-            let length = number(from, '$')?;
-            ensure!(length <= LONGEST, "the word has {length} bytes");
-            let mut word = vec![0; length + 2];
-            from.read_exact(&mut word)?;
-            word.truncate(length);
-            String::from_utf8(word).context("the word is not text")
-        })
-        .collect()
-}
-
-fn number(from: &mut impl BufRead, kind: char) -> Result<usize> {
-    let mut line = String::new();
-    from.take(32).read_line(&mut line)?;
-    let number = line.trim_end().strip_prefix(kind).and_then(|number| number.parse().ok());
-    number.with_context(|| format!("{line:?} is in the place of a number"))
 }

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`settings`] | what the server's configuration and arguments say |
 //! | [`manifest`], [`scan`], [`log`] | the append-only file: its parts, its commands, following it |
-//! | [`feed`] | Redis's replication protocol, as a primary speaks it, to the twin |
+//! | [`feed`], [`resp`] | Redis's replication protocol, as a primary speaks it, to the twin; a command in it |
 //! | [`server`], [`process`], [`address`] | processes: started, watched, dead for sure; what clients connect to |
 //! | [`control`], [`watch`] | what the twin is asked and told |
 //! | [`state`], [`guard`] | which directory is current, and that nobody starts on another one |
@@ -44,6 +44,7 @@ mod log;
 mod manifest;
 mod pair;
 mod process;
+mod resp;
 mod scan;
 mod server;
 mod settings;

@@ -152,12 +152,7 @@ impl Scan {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn command(words: &[&str]) -> Vec<u8> {
-        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-        words.iter().for_each(|word| bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes()));
-        bytes
-    }
+    use crate::resp::command;
 
     /// Fed in two pieces, cut at every place: the result must not depend on it.
     fn scanned(bytes: &[u8]) -> (Vec<u8>, u64) {
