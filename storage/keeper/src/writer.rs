@@ -147,7 +147,7 @@ impl<W: Wire> Writer<W> {
         }
     }
 
-    /// Sends joining keepers some more of the image, at most so many bytes each. The log stands meanwhile.
+    /// Sends joining keepers some more of the image, at most so many bytes each. No batch is sent meanwhile.
     pub fn bring(&mut self, source: &dyn Source, most: usize) {
         let (head, log, sent) = (self.head, self.log, self.sent);
         let mut bytes = std::mem::take(&mut self.buffer);

@@ -52,7 +52,7 @@ mod on {
         fn publishes_zeros(&self, _fd: i32, _at: u64, _len: u64) -> Option<Result<(), i32>> {
             None
         }
-        /// Whether whoever holds the lock that is waited for stands still, or `None` to ask the kernel.
+        /// Whether whoever holds the lock that is waited for is stopped, or `None` to ask the kernel.
         fn halts(&self) -> Option<bool> {
             None
         }
@@ -171,7 +171,7 @@ mod on {
         observer().and_then(|observer| observer.replaces(process))
     }
 
-    /// Asks whether whoever holds the lock that is waited for stands still.
+    /// Asks whether whoever holds the lock that is waited for is stopped.
     pub fn halts() -> Option<bool> {
         observer().and_then(|observer| observer.halts())
     }

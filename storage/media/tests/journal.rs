@@ -48,8 +48,8 @@ enum Fate {
     Counts,
     /// Its writer dies in the write.
     Dies,
-    /// Its writer stands still in front of the write, and another one takes its place.
-    Stands,
+    /// Its writer is stopped before the write, and another one takes its place.
+    Stops,
 }
 
 impl Log {
@@ -110,7 +110,7 @@ impl Log {
         assert_eq!(sealed as u64, size);
         let mut bytes = vec![0; sealed];
         self.memory.read(IMAGE, &mut bytes);
-        if fate == Fate::Stands {
+        if fate == Fate::Stops {
             self.late.push((at as usize, bytes));
             return true;
         }
@@ -201,7 +201,8 @@ enum Act {
     Batch(Vec<(u8, u8)>),
     Dies(Vec<(u8, u8)>, Vec<u8>),
     Forget(usize),
-    Stands(Vec<(u8, u8)>),
+    /// The writer of the next batch is stopped before its write.
+    Stops(Vec<(u8, u8)>),
     /// One of those who were replaced goes on, and finishes its write.
     GoesOn(usize),
 }
@@ -212,7 +213,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         6 => places().prop_map(Act::Batch),
         1 => (places(), prop::collection::vec(any::<u8>(), 1..9)).prop_map(|(p, s)| Act::Dies(p, s)),
         2 => (1..6usize).prop_map(Act::Forget),
-        1 => places().prop_map(Act::Stands),
+        1 => places().prop_map(Act::Stops),
         1 => any::<usize>().prop_map(Act::GoesOn),
     ];
     prop::collection::vec(act, 1..60)
@@ -234,8 +235,8 @@ fn play(log: &mut Log, acts: &[Act]) {
                 }
             }
             Act::Forget(n) => log.forget(*n),
-            Act::Stands(places) => {
-                if log.late.len() < 6 && log.batch(places, Fate::Stands) {
+            Act::Stops(places) => {
+                if log.late.len() < 6 && log.batch(places, Fate::Stops) {
                     log.memory.copy_in(0, &log.states.last().expect("a state").clone());
                 }
             }

@@ -1,12 +1,12 @@
 //! The kernel encrypts what goes to keepers: a guest whose kernel has TLS, with three keepers on its loopback.
 //!
 //! ```text
-//! boot: commits ─ the daemon stands still ─ connections made anew ─ a keeper lost and back ─ power cut
+//! boot: commits ─ the daemon is stopped ─ connections made anew ─ a keeper lost and back ─ power cut
 //! boot: the log comes back from the keepers ─ every acknowledged commit is there
 //! ```
 //!
 //! What must be seen of it: `seawall status` says that the kernel encrypts, the kernel's own counters say so, commits go
-//! on while the daemon stands still, and none is lost.
+//! on while the daemon is stopped, and none is lost.
 
 mod seen;
 

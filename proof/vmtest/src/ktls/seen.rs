@@ -16,7 +16,7 @@ pub struct Seen {
     encrypts: Option<String>,
     /// Keepers, as it says at the end of the load.
     keepers: Vec<Keeper>,
-    /// Commits while the daemon stood still.
+    /// Commits while the daemon was stopped.
     direct_commits: u64,
     /// The kernel's counters, under the load and after the power cut.
     counters: [BTreeMap<String, u64>; 2],
@@ -110,7 +110,7 @@ impl Outcome for Seen {
         // The first one was killed. On a busy machine others are given up too, because they are slow.
         let losses: Vec<u64> = self.keepers.iter().map(|keeper| keeper.reconnects).collect();
         println!(
-            "kernel TLS: {} encrypts; {} commits while the daemon stood still; connections renewed \
+            "kernel TLS: {} encrypts; {} commits while the daemon was stopped; connections renewed \
              {renewals:?} times, lost {losses:?} times",
             self.encrypts.as_deref().unwrap_or("nothing"),
             self.direct_commits
