@@ -14,7 +14,7 @@
 //!
 //! So a scan leaves no trace but ghosts, and blocks that are wanted equally often do not drive each other out. The
 //! second matters behind a page cache: what stays here leaves the page cache to the others. The parts are those of
-//! S3-FIFO (probation, ghosts), CLOCK (hand, counters) and TinyLFU (a newcomer must be wanted more than who is there).
+//! S3-FIFO (probation, ghosts), CLOCK (hand, counters) and TinyLFU (a newcomer must be wanted more than the block that is there).
 //!
 //! Inputs and outputs are plain values: whoever shares a set loads them, decides, and stores what changed. Not
 //! handled here: what makes that safe, and which places are valid.

@@ -63,7 +63,7 @@ fn no_power_cut_brings_an_old_block_back() {
     assert!(seen.hits > 1000 && seen.kept > 100, "it shows nothing: {seen:?}");
 }
 
-/// The tests of the tests: who uses the cache wrongly is caught.
+/// The tests of the tests: whoever uses the cache wrongly is caught.
 // Holds: internals/CACHE#tested
 #[test]
 fn what_is_planted_is_noticed() {

@@ -1,6 +1,6 @@
 //! Which pages of the guest's memory were written, for QEMU while it moves the guest to another host (VHOST_F_LOG_ALL).
 //!
-//! Whoever writes through a slice of [`Memory`](crate::memory::Memory) marks it with that; who writes past it, by a system call, marks
+//! Whoever writes through a slice of [`Memory`](crate::memory::Memory) marks it with that; whoever writes past it, by a system call, marks
 //! the slice itself. Invariant: a page is marked after it was written, so QEMU, which takes a mark away and then copies the page, has
 //! the last write of each.
 

@@ -23,7 +23,7 @@ pub trait Log {
     /// Gives a managed file up, because another machine is about to write it. False: it stays in the log.
     fn let_go(&self, file: FileRef) -> bool;
 
-    /// Who has a block cache for the images of this log, if anybody has.
+    /// The process with a block cache for the images of this log, if there is one.
     fn caching(&self) -> Option<&Joined>;
 
     /// Nothing of ours is under way any more.

@@ -127,7 +127,7 @@ impl Copy {
         self.second.is_some()
     }
 
-    /// All of that, as a writer is told it.
+    /// All of that, as a writer gets it.
     pub fn state(&self) -> State {
         let mut said = State::new_zeroed();
         (said.promised, said.position, said.image) = (self.promised, self.position, self.image_bytes);

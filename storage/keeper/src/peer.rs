@@ -118,7 +118,7 @@ impl Peer {
         self.state(Kind::Welcome)
     }
 
-    /// Asks for the promise, and says who keeps the log; `None`: who did so far.
+    /// Asks for the promise, and says who keeps the log; `None`: those who did so far.
     ///
     /// # Errors
     /// [`PeerError`]; [fenced](PeerError::is_fenced) if a newer writer has it.

@@ -84,7 +84,7 @@ pub fn check(backing: &Path, mountpoint: &Path) -> Result<(PathBuf, PathBuf), Re
     Ok((backing, place))
 }
 
-/// Who may open the device is for the mount to find out: fusermount3 has more rights than we.
+/// Whether we may open the device the mount finds out: fusermount3 has more rights than we.
 fn is_there(device: &Path) -> Result<(), Refused> {
     match File::options().read(true).write(true).open(device) {
         Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(Refused::NoFuse(error)),

@@ -23,7 +23,7 @@ const LONGEST_SOCKET: usize = 107;
 
 /// A server that follows.
 pub struct Twin {
-    // Dropped in this order: who watches and who feeds end before anything else.
+    // Dropped in this order: the watch and the feed end before anything else.
     /// What is seen of it.
     pub watch: Watch,
     /// What it is sent.

@@ -110,7 +110,7 @@ words!(Desk {
     before_odd: u64 @ 240,
     /// The bit of a copy that is being rebuilt: batches are written to it as well, and it does not count.
     joining: u32 @ 248,
-    /// Counts how often a copy's device was replaced: who has descriptors of an older number writes neither copy.
+    /// Counts how often a copy's device was replaced: a process with descriptors of an older number writes neither copy.
     given: u32 @ 252,
     /// errno of the write by which the copy that was being rebuilt failed; 0: none did.
     refused: u32 @ 256,
@@ -142,7 +142,7 @@ words!(Desk {
     base_number: u64 @ 344,
     /// The same: the number that the log had when the turn began.
     turn_begun: u64 @ 352,
-    /// The same: the newest capture that somebody waits for who cannot lead.
+    /// The same: the newest capture that a thread waits for that cannot lead.
     wanted: u64 @ 360,
     /// Futex of whoever leads for them: 1 while it sleeps.
     dozes: u32 @ 368,

@@ -156,7 +156,7 @@ impl Cache {
         {
             return None;
         }
-        // The claim is seen before any store to the block, and before it is looked whether the place is still one: who takes
+        // The claim is seen before any store to the block, and before it is looked whether the place is still one: whoever takes
         // places away looks for claims when he has said so.
         atomic::fence(SeqCst);
         if self.places() >> way & 1 == 0 {

@@ -163,7 +163,7 @@ impl Cache {
         }))
     }
 
-    /// Takes out a block that nobody touched while it was copied, and that cannot be had all the same. Who is copying it
+    /// Takes out a block that nobody touched while it was copied, and that cannot be had all the same. Whoever is copying it
     /// too sees that its tag is gone: one damage is counted once.
     #[cold]
     fn drop_from(&self, set: Set<'_>, seen: &Seen) {

@@ -43,7 +43,7 @@ impl FromDisk {
     }
 }
 
-/// A file of the cache: its slot, and which of the slot's tenants is meant. Who kept one for too long gets nothing.
+/// A file of the cache: its slot, and which of the slot's tenants is meant. Whoever kept one for too long gets nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CachedFile {
     /// The slot.

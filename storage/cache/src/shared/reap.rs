@@ -3,8 +3,8 @@
 //! The trouble with a mark is that nobody can tell whether a dead writer had come to set it, or had taken it back
 //! already. So marks are never subtracted for the dead. A set that an operation of the dead may have marked is looked
 //! at as a whole: if no living operation writes to it, all its marks are of the dead, and are wiped by one
-//! compare-and-swap, which fails if anybody came or went meanwhile. (Who comes announces itself first, and who goes
-//! takes its mark back first.)
+//! compare-and-swap, which fails if anybody came or went meanwhile. (Whoever comes announces itself first, and whoever
+//! goes takes its mark back first.)
 //!
 //! One reaper at a time. It may be killed anywhere: what it did not finish is found again.
 

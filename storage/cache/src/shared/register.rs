@@ -118,7 +118,7 @@ impl Cache {
             self.change_file(file, |word| word.reborn(incarnation));
         }
         self.count_anew(file);
-        // Who distrusted it since it was prepared is still believed.
+        // Whoever distrusted it since it was prepared is still believed.
         self.change_file(file, |word| word.flagged(FileWord::SERVED, true));
         Entered { file, is_warm }
     }
@@ -208,7 +208,7 @@ impl Cache {
         }
         self.change_file(file, |word| word.flagged(FileWord::SERVED, false));
         self.note(file, now, now_ns);
-        // Nobody writes it: who comes back finds it when it is prepared again.
+        // Nobody writes it: whoever comes back finds it when it is prepared again.
         if let Some(at) = self.file_at(file.slot) {
             self.region.u64(at + FileRecord::DEV).store(0, SeqCst);
         }

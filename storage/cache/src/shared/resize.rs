@@ -6,7 +6,7 @@
 //! shrink: sets have fewer places ─▶ the others are vacated, until nobody is filling one ─▶ their room is given back
 //! ```
 //!
-//! Whoever fills claims a place first and looks then whether it is still one; who takes places away says so first and looks
+//! Whoever fills claims a place first and looks then whether it is still one; whoever takes places away says so first and looks
 //! for claims then. One of the two sees the other. Whoever is reading a block of a place that was vacated finds that its tag
 //! is another one when it has been read, whatever it read.
 //!

@@ -1,7 +1,7 @@
 //! A sample of what is asked for: what an [advisory](crate::advisory) is made of.
 //!
 //! Of one block in [`ONE_IN`], by its hash, every access is noted in a circular buffer that all processes write and one reads.
-//! Nobody waits: who reads too late misses some, and one that is being stored may be seen as an older one.
+//! Nobody waits: a reader that is too late misses some, and one that is being stored may be seen as an older one.
 
 #[cfg(feature = "std")]
 use core::sync::atomic::Ordering::Acquire;

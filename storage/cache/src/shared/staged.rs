@@ -5,11 +5,11 @@
 //! free ──claimed by whoever offers──▶ copied, with its checksum ──▶ ready ──the daemon──▶ written, published ──▶ free
 //! ```
 //!
-//! There are few such places, and who finds none drops the block: it will be missed again. What decides whether it may
+//! There are few such places, and a process that finds none drops the block: it will be missed again. What decides whether it may
 //! be published is its token, as if it had been offered the moment it was missed: a write since then makes it stale,
 //! however long it was under way. Its checksum is taken when it is copied, and goes with it.
 //!
-//! Who is killed while it copies leaves a place that is not ready, for the [reaper](super::reap); a daemon that is killed
+//! A process that is killed while it copies leaves a place that is not ready, for the [reaper](super::reap); a daemon that is killed
 //! leaves places that are, for the next one. Only one thread brings blocks to the disk, by calls that have written when
 //! they return: so nothing of a killed daemon is on its way to a place that the next one fills.
 

@@ -7,7 +7,7 @@ use super::Cache;
 use crate::set::WAYS;
 
 const STATE: usize = 128;
-/// Beside it: who is asked for the one is asked for the other.
+/// Beside it: a reader that looks at the one looks at the other.
 const WATCHER: usize = STATE + 8;
 const NEXT_INCARNATION: usize = 192;
 const FAILURES: usize = 256;
@@ -80,7 +80,7 @@ impl Cache {
         self.settle();
     }
 
-    /// The watcher's word. Who watches for those that write without a word has its thread's id in it, and has the
+    /// The watcher's word. The process that watches for those that write without a word has its thread's id in it, and has the
     /// kernel wipe that when the thread dies (set_robust_list(2)): before any file that it has open is closed, so before
     /// an open that waits for its answer may go on.
     pub fn watcher(&self) -> &AtomicU32 {

@@ -10,10 +10,10 @@
 //! └────────┴────────────────────┴─────────────────────┘
 //! ```
 //!
-//! Who writes a file that is not entered, as far as he knows, counts himself among the cell's writers meanwhile. Who
+//! Whoever writes a file that is not entered, as far as he knows, counts himself among the cell's writers meanwhile. Whoever
 //! enters a file raises the version, and serves it only if no writer is counted then. Both are changes of one word:
 //! either the writer sees the version, looks for his file among those that were entered and announces his writes from
-//! now on; or who enters sees the writer. It does not matter since when the writer has the file open, whether he
+//! now on; or whoever enters it sees the writer. It does not matter since when the writer has the file open, whether he
 //! inherited it, or whether a daemon lives that could be asked.
 //!
 //! A writer that is killed stays counted, and so does one that *pinned* the cell because he writes at times of his
@@ -87,7 +87,7 @@ impl Cache {
     #[inline]
     pub fn begin_unannounced(&self, cell: Cell, known: Version) -> Result<(), Version> {
         let now = Version::of(self.cell_word(cell).fetch_add(1, SeqCst));
-        // At the last version nothing is counted any more: who comes then always has to look.
+        // At the last version nothing is counted any more: from then on a writer always has to look.
         if now == known && now.0 != VERSION_MAX {
             return Ok(());
         }

@@ -102,7 +102,7 @@ impl<'k> Connection<'k> {
         }
     }
 
-    /// Answers a frame. The inner error ends the connection, and is said before.
+    /// Answers a frame. The inner error ends the connection, and its text goes to the other end before.
     fn answer(&mut self, frame: &Frame, body: &[u8]) -> io::Result<Result<(), Refused>> {
         match frame.kind() {
             Some(Kind::Report) => {

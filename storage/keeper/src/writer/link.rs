@@ -155,7 +155,7 @@ impl<W: Wire> Link<W> {
         }
     }
 
-    /// It gave its promise on this connection, and was in this state: it is told what is to become of its copy.
+    /// It gave its promise on this connection, and was in this state: it hears what is to become of its copy.
     pub(super) fn meets(&mut self, wire: W, state: State, log: u64, head: Head) {
         let what = plan(head, &state);
         (self.wire, self.state, self.heard) = (Some(wire), Some(state), ([0; LINE], 0));

@@ -99,7 +99,7 @@ impl Host {
     pub fn misses(&self, keeper: usize) -> bool {
         let reached = &self.reached[keeper];
         let is_lost = || self.writer.as_ref().is_some_and(|writer| writer.missing().contains(&keeper));
-        // The copy is fetched from who has promised: whoever is lost and comes back may have lost it.
+        // The copy is fetched from a keeper that has promised: whoever is lost and comes back may have lost it.
         let is_due = !matches!(self.phase, Phase::Fetches(..) | Phase::Alone | Phase::Over);
         is_due && (reached.pipe.is_none() || reached.is_met && is_lost())
     }

@@ -70,7 +70,7 @@ impl Keeper {
         let said = |kind| Frame::new(kind, frame.log, frame.epoch);
         if frame.kind() == Some(Kind::Promise) {
             self.copy.may_promise(frame.epoch)?;
-            // Who brings the log itself is refused where somebody has taken it over since it looked.
+            // Whoever brings the log itself is refused where somebody has taken it over since it looked.
             let found = Epoch { counter: frame.number, writer: frame.previous };
             if frame.number != 0 && self.copy.position().epoch > found {
                 return Err(Refusal::Taken);

@@ -49,7 +49,7 @@ impl Pipe {
         bytes.arrived = bytes.to_writer.len().min(bytes.arrived + more);
     }
 
-    /// The next whole answer, for who waits for one.
+    /// The next whole answer, for whoever waits for one.
     pub fn heard(&self) -> Option<(Frame, Vec<u8>)> {
         let bytes = &mut *self.0.borrow_mut();
         let found = frame(&mut bytes.to_writer, bytes.arrived)?;

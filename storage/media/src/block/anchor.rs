@@ -12,7 +12,7 @@ pub const RING_AT: u64 = 2 * ANCHOR_BYTES as u64;
 /// How a journal begins.
 pub const ANCHOR_MAGIC: [u8; 8] = *b"SEAWALLJ";
 const VERSION: u32 = 7;
-/// Of a copy of a mirrored journal: who knows nothing of the other copy must not write it.
+/// Of a copy of a mirrored journal: a program that knows nothing of the other copy must not write it.
 const VERSION_MIRRORED: u32 = 8;
 
 /// What one copy of a mirrored journal says of itself, as it lies on the device.

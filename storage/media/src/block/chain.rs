@@ -3,8 +3,8 @@
 //! The batches that count form a chain: each names the one before it. They are told by that alone, wherever they lie: a
 //! batch usually follows where the last one ended, or at the ring's start if it did not fit behind it, and further on if
 //! somebody who was replaced may still write there. So all headers of the ring are looked at first. Of several that name
-//! the same predecessor, attempts to follow it, the one with the highest number counts: who is replaced commits nothing
-//! any more, and who replaces draws a higher number.
+//! the same predecessor, attempts to follow it, the one with the highest number counts: a leader that was replaced commits
+//! nothing any more, and the one that takes its place draws a higher number.
 //!
 //! The chain's end is a torn write, unless some batch in the ring names a predecessor that is *not* in the
 //! chain: that predecessor had been reported durable and is gone. The device lied, or is damaged.

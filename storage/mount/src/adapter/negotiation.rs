@@ -38,7 +38,7 @@ pub fn negotiate(fs: &Fs, config: &mut KernelConfig) -> io::Result<()> {
     let _ = config.add_capabilities(InitFlags::FUSE_HANDLE_KILLPRIV_V2);
     let _ = config.set_max_write(LONGEST_WRITE);
     let _ = config.set_max_background(BACKGROUND);
-    // Where the kernel is told not to have it, it does not offer it.
+    // A kernel that has it switched off does not offer it.
     if fs.by_uring.load(Relaxed) && config.add_capabilities(InitFlags::FUSE_OVER_IO_URING).is_err() {
         fs.by_uring.store(false, Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What the kernel is told: the outcome of an operation, or its error, in a reply of each kind.
+//! Replies to the kernel: the outcome of an operation, or its error, in a reply of each kind.
 
 use fuser::{
     FileHandle, Generation, INodeNo, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,

@@ -40,7 +40,7 @@ impl Forward {
     /// Starts a session, and what takes its answers to the desk.
     ///
     /// # Errors
-    /// What the kernel says: who lacks CAP_NET_ADMIN may not have a socket that is long enough.
+    /// What the kernel says: a process that lacks CAP_NET_ADMIN may not have a socket that is long enough.
     pub fn new(fs: &Arc<Fs>, desk: &Arc<Desk>) -> io::Result<Self> {
         let (ours, theirs) = pair()?;
         let mut forward = Self::on(ours, fs.workers.clone());
@@ -75,7 +75,7 @@ impl Forward {
         Ok(session)
     }
 
-    /// Passes a request on. Never waits for who reads it, who may wait for what the queue has to give back.
+    /// Passes a request on. It never waits for the thread that reads it, which may wait for what the queue has to give back.
     pub fn send(&self, desk: &Arc<Desk>, entry: &'static mut UringEntry) -> Answered {
         let head = entry.request();
         let fixed = (head.len as usize).saturating_sub(size_of::<InHeader>() + entry.data().len());

@@ -41,7 +41,7 @@ words!(Segment {
     /// The highest LSN in it.
     last_lsn: u64 @ 8,
     /// How far its present use is filled with whole records: the use's number, its low half, above the offset. In
-    /// one word, so that neither is ever taken for the other use's. Read only by who writes a journal.
+    /// one word, so that neither is ever taken for the other use's. Read only by whoever writes a journal.
     written: u64 @ 16,
 });
 
