@@ -458,9 +458,11 @@ mutants! {
         "mirror: alone durably, before anything counts alone": "        be_alone(lead, image, left.trailing_zeros() as usize)?;" => "        if !{m} { be_alone(lead, image, left.trailing_zeros() as usize)?; }",
         "mirror: the heir knows which copy failed": "    desk.suspect().store(failed, SeqCst);" => "    if !{m} { desk.suspect().store(failed, SeqCst); }",
     }
-    "storage/core/src/pool/block/mirror.rs" {
+    "storage/core/src/pool/block/mirror/verdict.rs" {
         "mirror: the higher epoch is believed": "        _ if this.epoch > other.epoch => Verdict::This," => "        _ if this.epoch > other.epoch => if {m} { Verdict::Other } else { Verdict::This },",
         "mirror: what is gone may hold more": "            Both => Verdict::Missing," => "            Both => if {m} { Verdict::Alone } else { Verdict::Missing },",
+    }
+    "storage/core/src/pool/block/mirror.rs" {
         "mirror: a former copy leads to those that count": "        (!is_moved && !self.this.is_at(&place)).then_some(place)" => "        (!is_moved && !self.this.is_at(&place) && !{m}).then_some(place)",
         "mirror: the copy that holds more": "        (Ok(this), Ok(other)) => Ok((this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence))," => "        (Ok(this), Ok(other)) => Ok({m} || (this.last, this.anchor.sequence) >= (other.last, other.anchor.sequence)),",
     }
