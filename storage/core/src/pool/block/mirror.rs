@@ -79,6 +79,8 @@ pub(super) struct Pair {
     pub place: PathBuf,
     /// The path by which it was opened, if that leads to a copy that another one has replaced.
     former: Option<PathBuf>,
+    /// What was done to the copies, and what is missing: messages for the operator.
+    pub notes: Vec<String>,
 }
 
 impl Pair {
@@ -115,7 +117,7 @@ impl Pair {
             Err(error @ PoolError::InUse(_)) => return Err(error),
             other => other.and_then(|other| fits(&this, other)),
         };
-        Ok(Self { this, other, place, former: None })
+        Ok(Self { this, other, place, former: None, notes: Vec::new() })
     }
 
     /// The pair that the other copy belongs to: there, another copy has this one's place.
@@ -127,8 +129,8 @@ impl Pair {
     }
 
     /// The copies of the pool that this pair makes up.
-    pub fn mirrored(self, mut notes: Vec<String>) -> Mirrored {
-        let copy = self.this.said().copy;
+    pub fn mirrored(self) -> Mirrored {
+        let (copy, mut notes) = (self.this.said().copy, self.notes);
         notes.extend(self.former.map(|former| {
             format!(
                 "{} is no longer a copy of the log: name {} or {} instead",
@@ -168,18 +170,18 @@ impl Pair {
         Ok(if self.this.said().copy == 0 { [this, other] } else { [other, this] })
     }
 
-    /// Makes this copy fit to go on with, and the other one equal to it, if that is there. Returns what was done.
+    /// Makes this copy fit to go on with, and the other one equal to it, if that is there. Notes what was done.
     ///
     /// # Errors
     /// [`PoolError`]: this copy cannot be believed, or it cannot be made equal.
-    pub fn settle(&mut self) -> Result<Vec<String>, PoolError> {
-        let notes = self.carry_out()?;
+    pub fn settle(&mut self) -> Result<(), PoolError> {
+        self.notes = self.carry_out()?;
         if self.this.said().state != MirrorState::Unfinished {
-            return Ok(notes);
+            return Ok(());
         }
         // A process that opened the log by this path goes on with this copy.
         let (path, other) = (self.this.path.clone(), self.place.clone());
-        Err(PoolError::MirrorLost { path, other, why: notes.join("; ") })
+        Err(PoolError::MirrorLost { path, other, why: self.notes.join("; ") })
     }
 
     /// Does what the verdict on the copies asks for, and returns what that was.

@@ -14,6 +14,7 @@ mod replace;
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -37,7 +38,7 @@ use image::Source;
 pub(crate) use image::nameless;
 pub use kinds::{Image, Sizes};
 pub use make::{create, create_file};
-use mirror::Pair;
+use mirror::{Mirrored, Pair};
 pub use replace::Replacement;
 
 /// Bytes of memory that an image of this size takes. `None`: no pool has that size.
@@ -62,7 +63,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     let mut file = open_locked(path)?;
     let mut source = Source::of(&file, path)?;
     let mut pair = Pair::of(&file, path, source.anchor)?;
-    let (mut notes, mut at) = (Vec::new(), path.to_owned());
+    let mut at = path.to_owned();
     if let Some(pair) = &mut pair {
         // It may be another copy than the one at this path.
         (file, at) = (pair.this.file.try_clone().map_err(failing(path, "open"))?, pair.this.path.clone());
@@ -70,7 +71,7 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
         match source.copies_in_use(memory)? {
             Some(copies) => source.anchor = pair.written(copies)?,
             None => {
-                notes = pair.settle()?;
+                pair.settle()?;
                 source = Source::of(&file, &at)?;
             }
         }
@@ -87,14 +88,8 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
     let (journal, mirror) = match pair {
         None => (journal_open::journal(device, None, 0, desk_at), None),
         Some(pair) => {
-            let [first, second] = pair.devices(device).map_err(failing(&at, "open"))?;
-            let given = Desk::new(&region, desk_at).given().load(SeqCst);
-            let journal = journal_open::journal(first, Some(second), given, desk_at);
-            let inherited = journal.inherit_rebuild(&region).map_err(io::Error::from);
-            if inherited.map_err(failing(&at, "write to"))? {
-                notes.push("a copy of the log was being rebuilt when the former daemon ended".into());
-            }
-            (journal, Some(pair.mirrored(notes)))
+            let (journal, copies) = on_both(pair, device, &region, desk_at)?;
+            (journal, Some(copies))
         }
     };
     Ok(Pool {
@@ -109,6 +104,24 @@ pub fn open_in(path: &Path, memory: &Path) -> Result<Pool, PoolError> {
         medium: Medium::Block,
         because,
     })
+}
+
+/// The journal of a mirrored log, and its copies. `device` is that of the copy which is open already.
+fn on_both(
+    mut pair: Pair,
+    device: OwnedFd,
+    region: &Region,
+    desk_at: usize,
+) -> Result<(Journal, Mirrored), PoolError> {
+    let at = &pair.this.path;
+    let [first, second] = pair.devices(device).map_err(failing(at, "open"))?;
+    let given = Desk::new(region, desk_at).given().load(SeqCst);
+    let journal = journal_open::journal(first, Some(second), given, desk_at);
+    let inherited = journal.inherit_rebuild(region).map_err(io::Error::from);
+    if inherited.map_err(failing(at, "write to"))? {
+        pair.notes.push("a copy of the log was being rebuilt when the former daemon ended".into());
+    }
+    Ok((journal, pair.mirrored()))
 }
 
 /// Opens the pool of a journal read-only, in use or not: its image of this boot, otherwise the journal's content, read
