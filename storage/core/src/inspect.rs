@@ -8,7 +8,7 @@ use crate::format::SpillEntry;
 use crate::pool::Pool;
 use crate::recover::{Scan, scan};
 use crate::spill::Area;
-use crate::table;
+use crate::table::{self, FileEntry, RootEntry};
 
 /// What a pool holds.
 #[derive(Debug, Serialize)]
@@ -97,6 +97,32 @@ pub fn inspect(pool: &Pool) -> Inspection {
         damage.push(e.to_string());
         Vec::new()
     });
+    let files = files(pool, &mut damage);
+    let scan = scan(pool, &files);
+    damage.extend(scan.damage.iter().map(ToString::to_string));
+    let sb = &pool.superblock;
+    Inspection {
+        uuid: format!("{:032x}", pool.uuid()),
+        version: sb.version,
+        size: sb.size,
+        segment_bytes: sb.segment_bytes,
+        segments: sb.segments,
+        spill: pool.area.as_ref().map(|area| SpillView::of(area, pool)),
+        emulated: sb.is_emulated(),
+        same_boot: pool.is_same_boot(),
+        retired_lsn: pool.retired().load(&pool.region),
+        last_lsn: scan.last_lsn,
+        records: scan.records,
+        live: scan.live.len() as u64,
+        torn: scan.torn,
+        roots: roots.iter().map(RootView::of).collect(),
+        files: files.values().map(|file| FileView::of(file, &roots, &scan)).collect(),
+        damage,
+    }
+}
+
+/// The managed files by slot. Entries that cannot be believed are damage.
+fn files(pool: &Pool, damage: &mut Vec<String>) -> BTreeMap<u32, FileEntry> {
     let mut files = BTreeMap::new();
     for slot in 0..pool.superblock.files {
         match table::file(pool, slot) {
@@ -105,56 +131,43 @@ pub fn inspect(pool: &Pool) -> Inspection {
             Err(e) => damage.push(e.to_string()),
         }
     }
-    let scan = scan(pool, &files);
-    damage.extend(scan.damage.iter().map(ToString::to_string));
-    let file_views = files
-        .values()
-        .map(|f| FileView {
-            slot: f.slot,
-            generation: f.generation,
-            path: roots
-                .iter()
-                .find(|(i, _)| *i == f.root)
-                .map_or(f.path.clone(), |(_, root)| root.path.join(&f.path))
-                .display()
-                .to_string(),
-            watermark: f.watermark,
-            live: live_of(&scan, f.slot),
-        })
-        .collect();
-    let root_views = roots
-        .iter()
-        .map(|(index, root)| RootView {
+    files
+}
+
+impl SpillView {
+    fn of(area: &Area, pool: &Pool) -> Self {
+        Self {
+            path: area.path().display().to_string(),
+            slots: area.slots(),
+            used: used_slots(pool, area),
+            trouble: area.trouble().map(str::to_owned),
+        }
+    }
+}
+
+impl RootView {
+    fn of((index, root): &(u32, RootEntry)) -> Self {
+        Self {
             index: *index,
             preset: root.preset.name(),
             policy: root.policy.name(),
             path: root.path.display().to_string(),
             uid: root.uid,
-        })
-        .collect();
-    let sb = &pool.superblock;
-    Inspection {
-        uuid: format!("{:032x}", pool.uuid()),
-        version: sb.version,
-        size: sb.size,
-        segment_bytes: sb.segment_bytes,
-        segments: sb.segments,
-        spill: pool.area.as_ref().map(|area| SpillView {
-            path: area.path().display().to_string(),
-            slots: area.slots(),
-            used: used_slots(pool, area),
-            trouble: area.trouble().map(str::to_owned),
-        }),
-        emulated: sb.is_emulated(),
-        same_boot: pool.is_same_boot(),
-        retired_lsn: pool.retired().load(&pool.region),
-        last_lsn: scan.last_lsn,
-        records: scan.records,
-        live: scan.live.len() as u64,
-        torn: scan.torn,
-        roots: root_views,
-        files: file_views,
-        damage,
+        }
+    }
+}
+
+impl FileView {
+    fn of(file: &FileEntry, roots: &[(u32, RootEntry)], scan: &Scan) -> Self {
+        let root = roots.iter().find(|(index, _)| *index == file.root);
+        let path = root.map_or(file.path.clone(), |(_, root)| root.path.join(&file.path));
+        Self {
+            slot: file.slot,
+            generation: file.generation,
+            path: path.display().to_string(),
+            watermark: file.watermark,
+            live: live_of(scan, file.slot),
+        }
     }
 }
 

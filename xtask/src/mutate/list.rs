@@ -118,7 +118,7 @@ mutants! {
         "names: settled": "known.contents.remove(&directory);" => "if !{m} { known.contents.remove(&directory); }",
         "names: what a name led to": "self.names.entry(at).or_default().known.insert(file);" => "if !{m} { self.names.entry(at).or_default().known.insert(file); }",
         "names: gone": "self.gone.insert(file);" => "if !{m} { self.gone.insert(file); }",
-        "names: replaced": "                gone.extend(over.filter(|_| !exchanged));" => "                gone.extend(over.filter(|_| !exchanged && !{m}));",
+        "names: replaced": "        gone.extend(over.filter(|_| !exchanged));" => "        gone.extend(over.filter(|_| !exchanged && !{m}));",
         "names: gone and back": "self.gone.remove(&file);" => "if !{m} { self.gone.remove(&file); }",
         "names: row N10": "        if !is_on_disk {\n            return" => "        if !is_on_disk || {m} {\n            return",
         "names: exchanged": "over.filter(|_| exchanged)" => "over.filter(|_| exchanged && !{m})",

@@ -39,6 +39,21 @@ pub(super) struct File {
     pub seen: BTreeSet<At>,
 }
 
+/// A file got another name.
+struct Move {
+    file: Handle,
+    /// Its former name, if that is in a directory whose names may lack the move.
+    from: Option<At>,
+    /// Its new name, if that is.
+    into: Option<At>,
+    /// The file that had the new name before.
+    over: Option<Handle>,
+    /// That one has the former name now.
+    exchanged: bool,
+    /// The disk shows whether anybody made the move.
+    is_on_disk: bool,
+}
+
 impl File {
     /// The newest record with the whole content.
     pub(super) fn content(&self) -> Option<u64> {
@@ -84,18 +99,9 @@ impl History {
                     Across::From { .. } => (other, Some(directory)),
                     Across::To { .. } => (Some(directory), other),
                 };
-                if let Some(directory) = from {
-                    let from = At { directory, name: name.to_vec() };
-                    self.led(from.clone(), file);
-                    self.leads_unless(is_on_disk, from, over.filter(|_| exchanged));
-                }
-                let gone = if is_on_disk { &mut self.perhaps_gone } else { &mut self.gone };
-                gone.extend(over.filter(|_| !exchanged));
-                if let Some(directory) = into {
-                    let into = At { directory, name: to.to_vec() };
-                    over.iter().for_each(|over| self.led(into.clone(), *over));
-                    self.leads_unless(is_on_disk, into, Some(file));
-                }
+                let from = from.map(|directory| At { directory, name: name.to_vec() });
+                let into = into.map(|directory| At { directory, name: to.to_vec() });
+                self.moves(Move { file, from, into, over, exchanged, is_on_disk });
             }
             NameChange::Linked { name, to, file } => {
                 self.leads(at(to), Some(file));
@@ -113,6 +119,19 @@ impl History {
                 known.made = known.made.filter(|_| !known.contents.is_empty());
             }
             NameChange::Is { name, file } => self.leads(at(name), file),
+        }
+    }
+
+    fn moves(&mut self, Move { file, from, into, over, exchanged, is_on_disk }: Move) {
+        if let Some(from) = from {
+            self.led(from.clone(), file);
+            self.leads_unless(is_on_disk, from, over.filter(|_| exchanged));
+        }
+        let gone = if is_on_disk { &mut self.perhaps_gone } else { &mut self.gone };
+        gone.extend(over.filter(|_| !exchanged));
+        if let Some(into) = into {
+            over.iter().for_each(|over| self.led(into.clone(), *over));
+            self.leads_unless(is_on_disk, into, Some(file));
         }
     }
 

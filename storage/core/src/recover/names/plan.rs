@@ -105,42 +105,85 @@ impl std::fmt::Display for Conflict {
 impl Plan {
     /// Decides.
     pub(super) fn of(history: &History, look: &impl Look) -> Result<Self, Conflict> {
-        let found = |at: &At| {
-            let here = look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
-            Ok(here.map(|here| history.identity(here)))
-        };
-        let there: BTreeMap<&At, Option<Handle>> =
-            history.names.keys().map(|at| Ok((at, found(at)?))).collect::<Result<_, _>>()?;
-        // N10.
-        let now = |at: &At, is: &Name| if is.as_is { there[at] } else { is.now };
-        let wanted: BTreeMap<Handle, &At> =
-            history.names.iter().filter_map(|(at, is)| Some((now(at, is)?, at))).collect();
-        // The same place in every run.
-        let place = |file: Handle| wanted[&file].directory;
-        let (mut plan, mut puts, mut removed) = (Self::default(), Vec::new(), Vec::new());
-        let mut moves = BTreeSet::new();
-        for (at, is) in &history.names {
-            let here = there[at];
+        let facts = Facts::of(history, look)?;
+        let Names { put, removed, moves } = facts.names()?;
+        let mut steps = facts.files(&moves)?;
+        steps.extend(put.into_iter().chain(removed));
+        Ok(Self { steps })
+    }
+}
+
+/// What the log says, and what the disk has.
+struct Facts<'a, L> {
+    history: &'a History,
+    look: &'a L,
+    /// The file that each name leads to on the disk.
+    there: BTreeMap<&'a At, Option<Handle>>,
+    /// The files that names lead to in the end, each with one of these names: the same in every run.
+    wanted: BTreeMap<Handle, &'a At>,
+}
+
+/// The decisions on names.
+#[derive(Default)]
+struct Names {
+    put: Vec<Step>,
+    removed: Vec<Step>,
+    /// The files that are put at another name.
+    moves: BTreeSet<Handle>,
+}
+
+impl<'a, L: Look> Facts<'a, L> {
+    fn of(history: &'a History, look: &'a L) -> Result<Self, Conflict> {
+        let mut facts = Self { history, look, there: BTreeMap::new(), wanted: BTreeMap::new() };
+        for at in history.names.keys() {
+            let here = facts.found(at)?;
+            facts.there.insert(at, here);
+        }
+        facts.wanted = history.names.iter().filter_map(|(at, is)| Some((facts.now(at, is)?, at))).collect();
+        Ok(facts)
+    }
+
+    /// The file at this name on the disk.
+    fn found(&self, at: &At) -> Result<Option<Handle>, Conflict> {
+        let here = self.look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
+        Ok(here.map(|here| self.history.identity(here)))
+    }
+
+    /// The file that the name leads to in the end (N10).
+    fn now(&self, at: &At, is: &Name) -> Option<Handle> {
+        if is.as_is { self.there[at] } else { is.now }
+    }
+
+    /// N5 to N10.
+    fn names(&self) -> Result<Names, Conflict> {
+        let mut names = Names::default();
+        for (at, is) in &self.history.names {
+            let here = self.there[at];
             let is_known = here.is_none_or(|file| is.known.contains(&file));
-            match now(at, is) {
+            match self.now(at, is) {
                 Some(file) if here == Some(file) => {}
                 Some(_) if !is_known => return Err(Conflict::Strange(at.clone())),
                 Some(file) => {
-                    moves.insert(file);
-                    puts.push(Step::Put { file, place: place(file), to: at.clone() });
+                    names.moves.insert(file);
+                    let place = self.wanted[&file].directory;
+                    names.put.push(Step::Put { file, place, to: at.clone() });
                 }
-                None if here.is_some() && is_known => removed.push(Step::Remove { at: at.clone() }),
+                None if here.is_some() && is_known => names.removed.push(Step::Remove { at: at.clone() }),
                 None => {}
             }
         }
-        for (&file, &wanted) in &wanted {
-            let known = history.files.get(&file);
-            let by_name = there.iter().find(|(_, is)| **is == Some(file)).map(|(at, _)| *at);
-            let by_link = || known?.seen.iter().find(|at| found(at) == Ok(Some(file)));
-            let (at, place) = (by_name.or_else(by_link).cloned(), place(file));
+        Ok(names)
+    }
+
+    /// N1 to N3. `moves` are the files that are put at another name afterwards.
+    fn files(&self, moves: &BTreeSet<Handle>) -> Result<Vec<Step>, Conflict> {
+        let (look, mut steps) = (self.look, Vec::new());
+        for (&file, &wanted) in &self.wanted {
+            let known = self.history.files.get(&file);
+            let (at, place) = (self.place_of(file).cloned(), wanted.directory);
             match (&at, known.and_then(|known| known.made)) {
                 (Some(at), _) if moves.contains(&file) => {
-                    plan.steps.push(Step::Keep { file, place, at: at.clone() });
+                    steps.push(Step::Keep { file, place, at: at.clone() });
                 }
                 (Some(_), _) => {}
                 (None, _) if look.is_kept(place, &file) => {}
@@ -150,14 +193,22 @@ impl Plan {
                 }
                 (None, Some(attributes)) => match look.name_of(wanted.directory, &file) {
                     Some(to) => return Err(Conflict::Moved(wanted.clone(), to)),
-                    None => plan.steps.push(Step::Make { file, place, attributes }),
+                    None => steps.push(Step::Make { file, place, attributes }),
                 },
             }
             let content = known.and_then(|known| known.content());
-            plan.steps.extend(content.map(|lsn| Step::Fill { file, place, at, lsn }));
+            steps.extend(content.map(|lsn| Step::Fill { file, place, at, lsn }));
         }
-        plan.steps.extend(puts);
-        plan.steps.extend(removed);
-        Ok(plan)
+        Ok(steps)
+    }
+
+    /// A name at which the disk has this file: one that the log's changes are about, or one that the file had before.
+    fn place_of(&self, file: Handle) -> Option<&At> {
+        let by_name = self.there.iter().find(|(_, is)| **is == Some(file)).map(|(at, _)| *at);
+        let by_link = || {
+            let seen = &self.history.files.get(&file)?.seen;
+            seen.iter().find(|at| self.found(at) == Ok(Some(file)))
+        };
+        by_name.or_else(by_link)
     }
 }
