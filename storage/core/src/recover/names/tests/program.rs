@@ -1,0 +1,210 @@
+//! A program that changes names and syncs files, and what its front makes of that: records, and changes on the disk.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::super::history::History;
+use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange};
+use crate::recover::target::At;
+
+/// Where files may be: their directories' slots, and names.
+const PLACES: [(u32, &[u8]); 5] = [(3, b"a"), (3, b"b"), (3, b"c"), (9, b"a"), (9, b"d")];
+pub(super) const OWNER: u32 = 7;
+/// The disk has had these from the start, and the log does not know how they came there.
+pub(super) const OLD: [(usize, u32); 2] = [(0, 101), (1, 102)];
+
+pub(super) fn at(place: usize) -> At {
+    At { directory: PLACES[place].0, name: PLACES[place].1.to_vec() }
+}
+
+/// What a program does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Act {
+    Make(usize),
+    Remove(usize),
+    Move(usize, usize),
+    Exchange(usize, usize),
+    Link(usize, usize),
+    Fill(usize, u8),
+    Sync(usize),
+    /// A real sync of a file that was captured before.
+    Settle(usize),
+}
+
+/// The events, in order: records are durable at once, changes reach the disk at any later time.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    Record(Record),
+    Change(Vec<(usize, Option<u32>)>),
+    /// The file system's journal takes everything so far.
+    Committed(u32, u8),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Record {
+    Made(usize, u32),
+    Gone(usize, u32),
+    /// The last field is the name in whose directory the record is; the record for the new name comes first.
+    Moved(usize, usize, u32, Option<u32>, bool, usize),
+    Linked(usize, usize, u32),
+    Content(usize, u32, u8),
+    /// In the directory of the first field.
+    Holds(u32, u32, u8),
+    /// In the directory of the first field; the last one has it now.
+    Settled(u32, u32, Option<u32>),
+}
+
+pub(super) fn handle(file: u32) -> Handle {
+    Handle::new(1, &file.to_le_bytes()).expect("short")
+}
+
+pub(super) fn file(handle: &Handle) -> u32 {
+    u32::from_le_bytes(handle.bytes().try_into().expect("four bytes"))
+}
+
+/// What the front knows of a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    content: u8,
+    /// The directory in whose log all of the file is.
+    captured: Option<(u32, u8)>,
+}
+
+/// The events that a front makes of a program's acts; impossible acts are left out.
+pub(super) fn events(acts: &[Act]) -> Vec<Event> {
+    let (mut names, mut files) = ([None; PLACES.len()], BTreeMap::<u32, Known>::new());
+    OLD.iter().for_each(|(at, file)| names[*at] = Some(*file));
+    let (mut next, mut events) = (1, Vec::new());
+    let directory = |place: usize| PLACES[place].0;
+    for act in acts {
+        let links = |names: &[Option<u32>], file: u32| names.iter().filter(|is| **is == Some(file)).count();
+        match *act {
+            Act::Make(at) if names[at].is_none() => {
+                names[at] = Some(next);
+                events.push(Event::Change(vec![(at, Some(next))]));
+                events.push(Event::Record(Record::Made(at, next)));
+                next += 1;
+            }
+            Act::Link(from, to) if directory(from) == directory(to) && names[to].is_none() => {
+                let Some(file) = names[from] else { continue };
+                names[to] = Some(file);
+                events.push(Event::Change(vec![(to, Some(file))]));
+                events.push(Event::Record(Record::Linked(from, to, file)));
+            }
+            Act::Remove(at) => {
+                let Some(file) = names[at].take() else { continue };
+                events.push(Event::Record(Record::Gone(at, file)));
+                events.push(Event::Change(vec![(at, None)]));
+            }
+            Act::Exchange(from, to) if directory(from) == directory(to) => {
+                let (Some(file), Some(over)) = (names[from], names[to]) else { continue };
+                if file == over {
+                    continue;
+                }
+                names.swap(from, to);
+                events.push(Event::Record(Record::Moved(from, to, file, Some(over), true, from)));
+                events.push(Event::Change(vec![(from, Some(over)), (to, Some(file))]));
+            }
+            Act::Move(from, to) if from != to && names[from] != names[to] => {
+                let Some(file) = names[from] else { continue };
+                let is_across = directory(from) != directory(to);
+                if is_across && links(&names, file) > 1 {
+                    continue;
+                }
+                let over = names[to].replace(file);
+                names[from] = None;
+                if is_across {
+                    if let Some((was, _)) = files.get(&file).and_then(|known| known.captured) {
+                        let content = files[&file].content;
+                        events.push(Event::Record(Record::Holds(directory(to), file, content)));
+                        events.push(Event::Record(Record::Settled(was, file, Some(directory(to)))));
+                        files.entry(file).or_default().captured = Some((directory(to), content));
+                    }
+                    events.push(Event::Record(Record::Moved(from, to, file, over, false, to)));
+                }
+                events.push(Event::Record(Record::Moved(from, to, file, over, false, from)));
+                events.push(Event::Change(vec![(from, None), (to, Some(file))]));
+            }
+            Act::Fill(at, byte) => {
+                if let Some(file) = names[at] {
+                    files.entry(file).or_default().content = byte;
+                }
+            }
+            Act::Sync(at) => {
+                let Some(file) = names[at].filter(|file| links(&names, *file) == 1) else { continue };
+                let known = files.entry(file).or_default();
+                // A second sync is left to the disk.
+                if known.captured.is_none() {
+                    known.captured = Some((directory(at), known.content));
+                    events.push(Event::Record(Record::Content(at, file, known.content)));
+                }
+            }
+            Act::Settle(at) => {
+                let Some(file) = names[at] else { continue };
+                let known = files.entry(file).or_default();
+                events.push(Event::Committed(file, known.content));
+                if let Some((directory, _)) = known.captured.take() {
+                    events.push(Event::Record(Record::Settled(directory, file, None)));
+                }
+            }
+            Act::Make(_) | Act::Move(..) | Act::Link(..) | Act::Exchange(..) => {}
+        }
+    }
+    events
+}
+
+/// Adds a record to the history of these directories.
+pub(super) fn add(history: &mut History, lsn: u64, record: Record) {
+    let attributes = Attributes { uid: OWNER, ..Attributes::default() };
+    let name = |at: usize| PLACES[at].1;
+    let data = |byte: u8| [byte];
+    let mut add = |directory: u32, change: NameChange<'_>| history.add(directory, lsn, &change, |_, _| true);
+    match record {
+        Record::Made(at, file) => {
+            add(PLACES[at].0, NameChange::Made { name: name(at), file: handle(file), attributes });
+        }
+        Record::Gone(at, file) => add(PLACES[at].0, NameChange::Gone { name: name(at), file: handle(file) }),
+        Record::Moved(from, to, file, over, exchanged, of) => {
+            let (file, over) = (handle(file), over.map(handle));
+            let other = |at: usize| Elsewhere { slot: PLACES[at].0, generation: 1 };
+            let across = match PLACES[from].0 == PLACES[to].0 {
+                true => Across::No,
+                false if of == to => Across::From { other: other(from), first: 0 },
+                false => Across::To { other: other(to), first: lsn - 1 },
+            };
+            let moved = NameChange::Moved { name: name(from), to: name(to), file, over, exchanged, across };
+            add(PLACES[of].0, moved);
+        }
+        Record::Linked(from, to, file) => {
+            add(PLACES[to].0, NameChange::Linked { name: name(from), to: name(to), file: handle(file) });
+        }
+        Record::Content(at, file, is) => {
+            let data = &data(is)[..];
+            let content = NameChange::Content { name: name(at), file: handle(file), attributes, data };
+            add(PLACES[at].0, content);
+        }
+        Record::Holds(directory, file, is) => {
+            add(directory, NameChange::Holds { file: handle(file), attributes, data: &data(is)[..] });
+        }
+        Record::Settled(directory, file, held) => {
+            let held = held.map(|slot| (Elsewhere { slot, generation: 1 }, lsn - 1));
+            add(directory, NameChange::Settled { file: handle(file), held });
+        }
+    }
+}
+
+pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let at = || 0..PLACES.len();
+    let act = prop_oneof![
+        3 => at().prop_map(Act::Make),
+        2 => at().prop_map(Act::Remove),
+        4 => (at(), at()).prop_map(|(from, to)| Act::Move(from, to)),
+        1 => (at(), at()).prop_map(|(from, to)| Act::Exchange(from, to)),
+        2 => (at(), at()).prop_map(|(from, to)| Act::Link(from, to)),
+        2 => (at(), any::<u8>()).prop_map(|(at, byte)| Act::Fill(at, byte)),
+        3 => at().prop_map(Act::Sync),
+        1 => at().prop_map(Act::Settle),
+    ];
+    prop::collection::vec(act, 1..14)
+}
