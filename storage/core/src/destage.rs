@@ -6,17 +6,15 @@
 //!
 //! Runs in the daemon alone. Not handled here: which descriptor belongs to a slot ([`Files`]).
 
+mod freeing;
+mod stores;
+
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use rustix::io::Errno;
-use rustix::thread::futex;
-use seawall_media::magic;
 use seawall_stats::{Event, ticks};
-use seawall_wire::shm::SegmentState;
 
 use crate::certain::{self, fdatasync};
 use crate::directory::changed;
@@ -25,6 +23,10 @@ use crate::file::captured::Captured;
 use crate::file::{Flag, Inside, Slot};
 use crate::format::{Cell, Layout};
 use crate::{Engine, FileRef, Owner};
+pub(crate) use freeing::announce;
+pub use freeing::count_free;
+use freeing::free_segments;
+use stores::{measure, no_stores, touch};
 
 /// How much of a file's new bytes is written at once: its appenders wait behind them.
 const GROWN_PIECE: u64 = 4 << 20;
@@ -142,7 +144,7 @@ impl<'e> Destager<'e> {
         }
         // Nothing that a recovery could still read as live is freed.
         if self.retire(safe).is_ok() {
-            round.freed = self.free_segments(safe);
+            round.freed = free_segments(self.engine, self.who, safe);
         }
         self.engine.make_room();
         round
@@ -152,14 +154,13 @@ impl<'e> Destager<'e> {
         if slot.state().has(Flag::DIRECTORY) {
             return self.sync_directory(slot, file, files);
         }
-        let number = slot.number();
         let failed = || slot.state().has(Flag::FAILED);
         let earlier = || io::Error::other("an earlier sync of it failed");
         if failed() {
             // The code below would not trust the disk's answer; so the disk is not asked.
             return Err(earlier());
         }
-        let fd = files.descriptor(number)?;
+        let fd = files.descriptor(slot.number())?;
         let Entering::Alone(inside) = self.engine.enter(self.who, file) else { return Ok(()) };
         // Nobody is inside, so every record up to here has been published.
         let last = inside.retires();
@@ -171,21 +172,8 @@ impl<'e> Destager<'e> {
         // A lock that was inherited is kept until the lost holder's record is retired.
         let was_inherited = inside.inherited();
         let kept = was_inherited.then_some(inside);
-        let start = ticks();
-        if kept.is_none()
-            && let Err(error) = files.write_out(number, bytes, piece)
-        {
-            self.engine.distrust(file);
-            return Err(error);
-        }
-        let fd = files.descriptor(number)?;
-        if let Err(error) = fdatasync(fd) {
-            self.engine.distrust(file);
-            return Err(error.into());
-        }
-        let shm = self.engine.shm();
-        let ns = shm.header().clock().ns(ticks().wrapping_sub(start));
-        shm.stats(shm.shape().lanes).record(Event::Destage, slot.class(), ns);
+        // Under a lock that is kept, a write-out beforehand would spare nobody a wait.
+        self.sync_disk(slot, file, files, kept.is_none().then_some((bytes, piece)))?;
         let entering = kept.map_or_else(|| self.engine.enter(self.who, file), Entering::Alone);
         // The slot may belong to another file by now; this sync says nothing about that one.
         let Entering::Alone(inside) = entering else { return Ok(()) };
@@ -202,6 +190,32 @@ impl<'e> Destager<'e> {
             // sync.
             self.engine.rejoin(&inside, || Ok(()));
         }
+        Ok(())
+    }
+
+    /// The disk's part of a file's sync. `ahead` is written out first: these bytes, so many at a time.
+    fn sync_disk(
+        &self,
+        slot: Slot<'_>,
+        file: FileRef,
+        files: &mut dyn Files,
+        ahead: Option<(Range<u64>, u64)>,
+    ) -> io::Result<()> {
+        let (number, start) = (slot.number(), ticks());
+        if let Some((bytes, piece)) = ahead
+            && let Err(error) = files.write_out(number, bytes, piece)
+        {
+            self.engine.distrust(file);
+            return Err(error);
+        }
+        let fd = files.descriptor(number)?;
+        if let Err(error) = fdatasync(fd) {
+            self.engine.distrust(file);
+            return Err(error.into());
+        }
+        let shm = self.engine.shm();
+        let ns = shm.header().clock().ns(ticks().wrapping_sub(start));
+        shm.stats(shm.shape().lanes).record(Event::Destage, slot.class(), ns);
         Ok(())
     }
 
@@ -293,122 +307,4 @@ impl<'e> Destager<'e> {
         let cell = Cell::at(Layout::retired());
         self.engine.pool().change(&[cell.range()], |pool| cell.raise(pool, safe))
     }
-
-    fn free_segments(&self, safe: u64) -> u32 {
-        let n = self.engine.layout().segments;
-        let freed = (0..n).filter(|i| self.free_segment(*i, safe)).count() as u32;
-        if freed > 0 {
-            announce(self.engine, freed);
-        }
-        freed
-    }
-
-    fn free_segment(&self, index: u32, safe: u64) -> bool {
-        let shm = self.engine.shm();
-        let Some(segment) = shm.segment(index) else { return false };
-        if segment.last_lsn().load(Acquire) > safe {
-            return false;
-        }
-        let state = segment.state().load(Acquire);
-        let free = state == SegmentState::Full as u32
-            || SegmentState::lane_of(state).is_some_and(|lane| self.detach(index, lane, safe));
-        // A full segment may meanwhile be claimed to be copied out of the pool.
-        let free = free
-            && segment.state().compare_exchange(state, SegmentState::Free as u32, AcqRel, Acquire).is_ok();
-        if free {
-            shm.header().segment_cursor().fetch_min(index, Relaxed);
-        }
-        free
-    }
-
-    /// Takes an open segment away from its idle lane, if everything in it is retired.
-    fn detach(&self, index: u32, lane: u32, safe: u64) -> bool {
-        let shm = self.engine.shm();
-        let Some(lane) = shm.lane(lane) else { return false };
-        if lane.owner().compare_exchange(0, self.who.word(), SeqCst, Relaxed).is_err() {
-            return false;
-        }
-        let mine = lane.segment().load(Acquire) == index + 1;
-        let retired = shm.segment(index).is_some_and(|s| s.last_lsn().load(Acquire) <= safe);
-        if mine && retired {
-            lane.segment().store(0, Release);
-        }
-        lane.owner().store(0, Release);
-        // It does not belong to the lane any more, and yet it is open: a daemon was killed between this and freeing it.
-        retired
-    }
-}
-
-/// Wakes the threads that wait for space.
-pub(crate) fn announce(engine: &Engine, freed: u32) {
-    let header = engine.shm().header();
-    header.free_segments().fetch_add(freed, Relaxed);
-    header.exhausted().store(0, SeqCst);
-    header.freed().fetch_add(1, SeqCst);
-    // Nobody may be waiting; that is no error.
-    let _ = futex::wake(header.freed(), futex::Flags::empty(), i32::MAX as u32);
-}
-
-/// Notes how much of a file in the log a store may overwrite, and returns the bytes that were not in that part before.
-/// Nobody else is inside.
-fn measure(inside: &Inside<'_>, fd: BorrowedFd<'_>) -> Range<u64> {
-    if !inside.slot().state().has(Flag::TRACKED) {
-        return 0..0;
-    }
-    let solid = if has_set_id(fd) { 0 } else { solid_bytes(fd) };
-    let before = inside.measured(solid);
-    // A process that sets such a bit on the file takes back afterwards what is noted here: one of the two sees the
-    // other.
-    if has_set_id(fd) {
-        inside.slot().forget_solid();
-    }
-    before..solid
-}
-
-/// A write clears a set-user-id or set-group-id bit, and a store does not.
-fn has_set_id(fd: BorrowedFd<'_>) -> bool {
-    const SET_ID: u32 = 0o6000;
-    rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_mode & SET_ID != 0)
-}
-
-/// Has writes published by calls until the file is measured again; returns all its bytes. Nobody else is inside. A
-/// store makes dirty again everything that the kernel holds in one piece with its page, some MiB: the sync after the
-/// write-out would have everything to write once more, at once, and so would the next one, while the log waits for that
-/// disk.
-///
-/// # Errors
-/// If its size cannot be read.
-fn no_stores(slot: Slot<'_>, fd: BorrowedFd<'_>) -> io::Result<Range<u64>> {
-    slot.forget_solid();
-    Ok(0..rustix::fs::fstat(fd)?.st_size as u64)
-}
-
-/// Moves a file's times if a store was published since. The kernel moves them when a page becomes writable, and not for
-/// further stores into that page, so a backup in between would mistake what is stored later for what it already has.
-/// Nobody else is inside: every store that was noted is done.
-fn touch(inside: &Inside<'_>, fd: BorrowedFd<'_>) {
-    if !inside.slot().state().has(Flag::STORED) {
-        return;
-    }
-    let [last_access, last_modification] =
-        [UTIME_OMIT, UTIME_NOW].map(|tv_nsec| Timespec { tv_sec: 0, tv_nsec });
-    if rustix::fs::futimens(fd, &Timestamps { last_access, last_modification }).is_ok() {
-        inside.times_are_moved();
-    }
-}
-
-/// How much of the file, from its start, can be overwritten in place for certain: on ext4, whose blocks are
-/// never shared or moved by a write, up to the first hole. The descriptor's position is the daemon's own.
-fn solid_bytes(fd: BorrowedFd<'_>) -> u64 {
-    let in_place = rustix::fs::fstatfs(fd).is_ok_and(|fs| fs.f_type as u64 == magic::EXT4);
-    let first_hole = || rustix::fs::seek(fd, rustix::fs::SeekFrom::Hole(0)).unwrap_or(0);
-    if in_place { first_hole() } else { 0 }
-}
-
-/// Free segments, counted exactly: for `status`, and to put the hint right after a take-over.
-pub fn count_free(engine: &Engine) -> u32 {
-    let shm = engine.shm();
-    let is_free =
-        |i: &u32| shm.segment(*i).is_some_and(|s| s.state().load(Acquire) == SegmentState::Free as u32);
-    (0..engine.backed()).filter(is_free).count() as u32
 }

@@ -139,8 +139,11 @@ mutants! {
         "names: refused elsewhere, and not taken back": "logged.filter(|_| done.is_err())" => "logged.filter(|_| done.is_err() && !{m})",
     }
     "storage/core/src/destage.rs" {
-        "journal: what has no memory is no room": "    (0..engine.backed()).filter(is_free)" => "    (0..if {m} { engine.layout().segments } else { engine.backed() }).filter(is_free)",
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
+    }
+    "storage/core/src/destage/freeing.rs" {
+        "journal: what has no memory is no room": "    (0..engine.backed()).filter(is_free)" => "    (0..if {m} { engine.layout().segments } else { engine.backed() }).filter(is_free)",
+        "segment: freed only below the retired LSN": "    if segment.last_lsn().load(Acquire) > safe {" => "    if segment.last_lsn().load(Acquire) > safe && !{m} {",
     }
     "storage/core/src/file/watermark.rs" {
         "journal: a watermark is raised by who reaches the device": "                journal.retire(self.number(), self.file().generation, lsn)?" => "                if !{m} { journal.retire(self.number(), self.file().generation, lsn)?; }",
@@ -299,7 +302,6 @@ mutants! {
         "atomic: the destager takes back": "            self.engine.rejoin(&inside, || Ok(()));" => "            if !{m} { self.engine.rejoin(&inside, || Ok(())); }",
         "retired: not past dirty files": "                safe = safe.min(slot.watermark());" => "                if !{m} { safe = safe.min(slot.watermark()); }",
         "retired: destage": "|pool| cell.raise(pool, safe)" => "|pool| if !{m} { cell.raise(pool, safe) }",
-        "segment: freed only below the retired LSN": "        if segment.last_lsn().load(Acquire) > safe {" => "        if segment.last_lsn().load(Acquire) > safe && !{m} {",
         "failed sync: destage": "        if failed() {\n            // Another" => "        if failed() && !{m} {\n            // Another",
         "state: destage remembers a failed sync": "            self.engine.distrust(file);\n            return Err(error.into());" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error.into());",
         "state: destage remembers what failed before its sync": "            self.engine.distrust(file);\n            return Err(error);" => "            if !{m} { self.engine.distrust(file); }\n            return Err(error);",
