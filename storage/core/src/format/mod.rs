@@ -5,7 +5,9 @@
 //! not compile.
 
 mod cell;
+mod change;
 mod entry;
+mod handle;
 mod layout;
 mod names;
 mod record;
@@ -15,12 +17,11 @@ mod spill;
 mod superblock;
 
 pub use cell::Cell;
+pub use change::{Across, Elsewhere, NameChange};
 pub use entry::{Descriptor, EntryState, FILE_PATH_MAX, FOREVER, watermark};
+pub use handle::{Attributes, Handle, NAMED_HANDLE_MAX};
 pub use layout::{FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, Zone};
-pub use names::{
-    Across, Attributes, CHANGE_MAX, Elsewhere, EncodedChange, Handle, NAME_MAX, NAMED_HANDLE_MAX, NameChange,
-    NameHead,
-};
+pub use names::{CHANGE_MAX, EncodedChange, NAME_MAX, NameHead};
 pub use record::{RecordFlags, RecordHeader, RecordKind};
 pub use root::{RootDescriptor, RootSlot};
 pub use segment::SegmentHeader;
