@@ -126,12 +126,18 @@ mutants! {
     }
     "storage/core/src/engine/names.rs" {
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
-        "names: settled by who is inside already": "{ return !self.engine.knows(self.directory) };" => "{ return {m} || !self.engine.knows(self.directory) };",
         "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
+    }
+    "storage/core/src/engine/names/syncing.rs" {
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
+    }
+    "storage/core/src/engine/names/moves.rs" {
+        "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
+    }
+    "storage/core/src/engine/names/contents.rs" {
+        "names: settled by who is inside already": "{ return !self.engine.knows(self.directory) };" => "{ return {m} || !self.engine.knows(self.directory) };",
         "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
         "names: captured since a sync began": "now.is_some_and(|now| now.lsn >= since)" => "now.is_some_and(|now| now.lsn >= since && !{m})",
-        "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
     }
     "storage/core/src/engine/naming.rs" {
         "names: seen before the entry": "if turn.still_stands(here.stand()) {" => "if {m} || turn.still_stands(here.stand()) {",

@@ -36,10 +36,11 @@
 //! the directory leaves the log. Two changes within one tick of the kernel's clock (10 ms at most; Linux 6.13 tells
 //! them apart) look like one.
 
-use core::sync::atomic::{
-    self,
-    Ordering::{Relaxed, SeqCst},
-};
+mod contents;
+mod moves;
+mod syncing;
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::io::Errno;
 use seawall_media::fence;
@@ -50,7 +51,7 @@ use super::enter::Entering;
 use crate::Owner;
 use crate::append::NewRecord;
 use crate::file::{FileRef, Flag, Inside, Stand, captured};
-use crate::format::{Across, Elsewhere, Handle, NameChange, RecordKind};
+use crate::format::{NameChange, RecordKind};
 use crate::intake::Intake;
 use crate::policy;
 
@@ -139,35 +140,6 @@ impl Engine {
         turn
     }
 
-    /// fsync(2) of a directory. `None`: the directory is no longer known.
-    ///
-    /// # Errors
-    /// The disk's error.
-    pub fn sync_directory_names<P: Place>(
-        &self,
-        who: Owner,
-        directory: FileRef,
-        place: &P,
-    ) -> Option<Result<(), Errno>> {
-        let slot = self.file(directory)?;
-        let is_in_log =
-            slot.state().is_absorbed() && slot.is_known_at(place.changed_before()) && self.knows(directory);
-        if !is_in_log {
-            let turn = self.enter_directory(who, directory, place);
-            let Some(inside) = &turn.inside else { return self.knows(directory).then(|| place.sync(true)) };
-            if let Some(done) = turn.sync(inside) {
-                return Some(done);
-            }
-        }
-        // The log may have other changes of names in it: a journal that is kept, and empty.
-        let done = self.harden_all();
-        if done.is_ok() {
-            slot.has_synced_names();
-            slot.count_absorbed();
-        }
-        Some(done)
-    }
-
     /// The LSN that the next record gets: one that is made later has at least this.
     pub fn next_lsn(&self) -> u64 {
         self.shm().header().next_lsn().load(SeqCst)
@@ -188,27 +160,6 @@ impl Engine {
     /// The preset that the directory belongs to.
     pub fn preset_of(&self, directory: FileRef) -> Option<Preset> {
         self.shm().root(self.file(directory)?.root())?.kind()
-    }
-
-    /// The file with this inode, if all of it is in the log and the disk may lack it.
-    pub fn captured(&self, inode: (u64, u64)) -> Option<captured::Captured> {
-        captured::find(self.shm(), inode)
-    }
-
-    /// The slot of the directory in whose log another thread may be about to put all of this file. Entering that
-    /// directory waits for that thread.
-    pub fn being_captured(&self, inode: (u64, u64)) -> Option<u32> {
-        captured::being_captured(self.shm(), inode)
-    }
-
-    /// All captured files of a directory.
-    pub fn captured_in(&self, directory: FileRef) -> impl Iterator<Item = captured::Captured> {
-        captured::all_of(self.shm(), directory)
-    }
-
-    /// True if the directory's log has a file that the disk may lack.
-    pub fn has_live_content(&self, directory: FileRef) -> bool {
-        self.file(directory).is_some_and(|slot| slot.has_live_content())
     }
 }
 
@@ -239,125 +190,6 @@ impl<P: Place> Turn<'_, P> {
             self.leave();
         }
         is_logged
-    }
-
-    /// Makes a record of all of a file with this inode; [`finish_durably`](Self::finish_durably) makes it durable.
-    /// `read` reads the file, and hands on what is to be recorded. Before that the file is announced as
-    /// [being captured](Engine::being_captured): whoever changes it and syncs it for real waits for the record, which
-    /// may lack that change. False: no record counts, and the file needs a real sync.
-    pub fn capture(
-        &self,
-        inode: (u64, u64),
-        file: &Handle,
-        read: impl FnOnce(&dyn Fn(&NameChange<'_>) -> Option<u64>) -> Option<u64>,
-    ) -> bool {
-        let Some(inside) = self.inside.as_ref().filter(|_| self.is_in_log()) else { return false };
-        let Some(reserved) = inside.reserve(self.engine.shm(), inode) else {
-            // Some become free when the daemon has synced them.
-            self.engine.wake_daemon();
-            return false;
-        };
-        let record = |change: &NameChange<'_>| {
-            let lsn = self.append(change);
-            if lsn.is_none() {
-                self.leave();
-            }
-            lsn
-        };
-        let Some(lsn) = read(&record) else {
-            reserved.give_up();
-            return false;
-        };
-        inside.has_content(lsn);
-        reserved.note(self.directory, inode, file, lsn);
-        // A thread that took this one for lost retires all records of the directory, and syncs the files that it finds
-        // noted: this one among them, or the directory is not in the log any more.
-        atomic::fence(SeqCst);
-        self.is_in_log()
-    }
-
-    /// The file with this inode, which was captured, is on the disk, by a real sync that began when the next record
-    /// was to get the LSN `since`. What was captured after that may have more than the disk: `again` syncs the file
-    /// once more. False: what was captured may still come back, because this thread is inside already, in a signal
-    /// handler, or because the disk refused the file or the directory; or another directory has it by now.
-    #[must_use]
-    pub fn settle(
-        &self,
-        file: &captured::Captured,
-        inode: (u64, u64),
-        since: u64,
-        again: impl FnOnce() -> Result<(), Errno>,
-    ) -> bool {
-        let Some(inside) = &self.inside else { return !self.engine.knows(self.directory) };
-        let now = self.engine.captured(inode);
-        if now.is_some_and(|now| now.directory != self.directory) {
-            return false;
-        }
-        if now.is_some_and(|now| now.lsn >= since) && again().is_err() {
-            return false;
-        }
-        let is_over = self.log(&NameChange::Settled { file: file.handle, held: None })
-            || !inside.slot().has_live_content();
-        if is_over {
-            captured::forget(self.engine.shm(), inode);
-        }
-        is_over
-    }
-
-    /// A file gets a name in the directory `to`, which is entered too, and loses its name in this one: a record in
-    /// each, both durable. False: neither directory is in the log any more.
-    pub fn log_move(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) -> bool {
-        let moved =
-            |across| NameChange::Moved { name: names.0, to: names.1, file, over, exchanged: false, across };
-        // Once both have their records they do not leave: the watermark of the first one to leave would vouch for a
-        // move that nobody has made.
-        let is_logged = self.is_in_log() && to.is_in_log() && self.may_wait() && self.log_both(to, moved);
-        if !is_logged {
-            // What one record says of the other directory does not hold.
-            self.leave();
-            to.leave();
-        }
-        is_logged
-    }
-
-    /// The kernel refused a move that was logged like this. Both directories leave the log, with records that take the
-    /// move back: the power may fail between their syncs, and whichever is synced first vouches for the move.
-    pub fn take_back(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) {
-        let exchanged = over.is_some();
-        let back = |across| NameChange::Moved { name: names.1, to: names.0, file, over, exchanged, across };
-        to.log_both(self, back);
-        // What was captured of the file is in the records of `to`: all of it comes to the disk with that directory, and
-        // from then on the disk shows that nobody moved it.
-        to.leave_with(true);
-        self.leave();
-    }
-
-    /// Makes the two records of a move from this directory, durable.
-    fn log_both<'n>(&self, to: &Self, moved: impl Fn(Across) -> NameChange<'n>) -> bool {
-        let first = to.append(&moved(Across::From { other: self.elsewhere(), first: 0 }));
-        let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
-        done.is_some() && self.is_hardened()
-    }
-
-    /// How a record of another directory refers to this one.
-    pub fn elsewhere(&self) -> Elsewhere {
-        Elsewhere { slot: self.directory.slot, generation: self.directory.generation }
-    }
-
-    /// The file with this inode has got one more name in the directory, by a change that is logged.
-    pub fn linked(&self, inode: (u64, u64)) {
-        if self.inside.is_some() {
-            captured::count(self.engine.shm(), inode, true);
-        }
-    }
-
-    /// The file with this inode, which had this many names, has lost one here, by a change that is logged.
-    pub fn lost(&self, inode: (u64, u64), links: u32) {
-        match &self.inside {
-            None => {}
-            Some(_) if links > 1 => captured::count(self.engine.shm(), inode, false),
-            Some(_) => captured::forget(self.engine.shm(), inode),
-        }
     }
 
     /// Takes the directory out of the log: a change follows that no record can express.
@@ -444,35 +276,5 @@ impl<P: Place> Turn<'_, P> {
         appended.ok()?;
         inside.logged(length);
         Some(lsn)
-    }
-
-    /// A real sync, beside which nobody changes a name. `None`: all of it is in the log.
-    fn sync(&self, inside: &Inside<'_>) -> Option<Result<(), Errno>> {
-        let slot = inside.slot();
-        if slot.state().has(Flag::FAILED) {
-            return Some(Err(Errno::IO));
-        }
-        let changed = self.place.changed();
-        match slot.state().is_absorbed() && slot.is_known_at(changed) {
-            true => None,
-            false => Some(self.sync_for_real(inside, changed)),
-        }
-    }
-
-    fn sync_for_real(&self, inside: &Inside<'_>, changed: u64) -> Result<(), Errno> {
-        let slot = inside.slot();
-        slot.count_real_sync();
-        let covered = inside.covered(true);
-        self.place.sync(slot.has_live_content()).inspect_err(|error| slot.sync_failed(*error))?;
-        let is_covered = self.place.changed() == changed;
-        if !is_covered {
-            // A name was made unseen meanwhile: this sync may not cover it.
-            inside.was_changed();
-        }
-        self.place.check().inspect_err(|error| slot.sync_failed(*error))?;
-        inside.synced(self.engine.pool(), &covered, self.engine.has_room())?;
-        inside.is_known_up_to(if is_covered { self.place.changed() } else { 0 });
-        slot.has_synced_names();
-        Ok(())
     }
 }

@@ -1,0 +1,46 @@
+//! Moves between two directories: a record in each of them, which vouches for the other one.
+
+use super::{Place, Turn};
+use crate::format::{Across, Elsewhere, Handle, NameChange};
+
+impl<P: Place> Turn<'_, P> {
+    /// A file gets a name in the directory `to`, which is entered too, and loses its name in this one: a record in
+    /// each, both durable. False: neither directory is in the log any more.
+    pub fn log_move(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) -> bool {
+        let moved =
+            |across| NameChange::Moved { name: names.0, to: names.1, file, over, exchanged: false, across };
+        // Once both have their records they do not leave: the watermark of the first one to leave would vouch for a
+        // move that nobody has made.
+        let is_logged = self.is_in_log() && to.is_in_log() && self.may_wait() && self.log_both(to, moved);
+        if !is_logged {
+            // What one record says of the other directory does not hold.
+            self.leave();
+            to.leave();
+        }
+        is_logged
+    }
+
+    /// The kernel refused a move that was logged like this. Both directories leave the log, with records that take the
+    /// move back: the power may fail between their syncs, and whichever is synced first vouches for the move.
+    pub fn take_back(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) {
+        let exchanged = over.is_some();
+        let back = |across| NameChange::Moved { name: names.1, to: names.0, file, over, exchanged, across };
+        to.log_both(self, back);
+        // What was captured of the file is in the records of `to`: all of it comes to the disk with that directory, and
+        // from then on the disk shows that nobody moved it.
+        to.leave_with(true);
+        self.leave();
+    }
+
+    /// Makes the two records of a move from this directory, durable.
+    fn log_both<'n>(&self, to: &Self, moved: impl Fn(Across) -> NameChange<'n>) -> bool {
+        let first = to.append(&moved(Across::From { other: self.elsewhere(), first: 0 }));
+        let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
+        done.is_some() && self.is_hardened()
+    }
+
+    /// How a record of another directory refers to this one.
+    pub fn elsewhere(&self) -> Elsewhere {
+        Elsewhere { slot: self.directory.slot, generation: self.directory.generation }
+    }
+}
