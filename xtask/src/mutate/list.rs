@@ -139,7 +139,7 @@ mutants! {
         "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
         "names: captured since a sync began": "now.is_some_and(|now| now.lsn >= since)" => "now.is_some_and(|now| now.lsn >= since && !{m})",
     }
-    "storage/core/src/engine/naming.rs" {
+    "storage/core/src/engine/naming/moving.rs" {
         "names: seen before the entry": "if turn.still_stands(here.stand()) {" => "if {m} || turn.still_stands(here.stand()) {",
         "names: refused, and not taken back": "moved.filter(|_| done.is_err() && is_logged)" => "moved.filter(|_| done.is_err() && is_logged && !{m})",
         "names: refused elsewhere, and not taken back": "logged.filter(|_| done.is_err())" => "logged.filter(|_| done.is_err() && !{m})",

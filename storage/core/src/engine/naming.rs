@@ -10,94 +10,21 @@
 //! What a front brings: the directory ([`Directory`]), and the kernel's call. How a path leads to a directory is the
 //! front's own affair.
 
+mod directory;
+mod moving;
+
 use core::ffi::CStr;
 
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
-use super::attach::Engine;
-use super::names::{Place, Turn};
-use crate::Owner;
-use crate::file::{FileRef, Stand};
-use crate::format::{Across, Attributes, Handle, NameChange};
+use super::names::Turn;
+use crate::format::{Attributes, NameChange};
+pub use directory::{Directory, Kind, Known};
+pub use moving::{How, moving_across, moving_within};
 
 /// Most bytes of a file that becomes a record as a whole: a larger file is on the disk just as soon.
 pub const LARGEST: usize = 128 << 10;
-
-/// A directory in the log, as a front's call reaches it.
-pub trait Directory: Place + Sized {
-    /// The log.
-    fn engine(&self) -> &Engine;
-
-    /// The thread that calls.
-    fn who(&self) -> Owner;
-
-    /// Its slot.
-    fn reference(&self) -> FileRef;
-
-    /// Its st_dev and st_ino.
-    fn inode(&self) -> (u64, u64);
-
-    /// Its user: a file of another user is not made again.
-    fn uid(&self) -> u32;
-
-    /// True if the name must survive a power cut; otherwise its changes are not logged.
-    fn keeps(&self, name: &CStr) -> bool;
-
-    /// How its changes stood when it was found ([`Engine::stand`]).
-    fn stand(&self) -> Option<Stand>;
-
-    /// What is at a name, if anything is. Links are not followed.
-    fn at(&self, name: &CStr) -> Option<Known>;
-
-    /// Calls `op` with the whole content of the small file at `name`, which was `known` a moment ago. `None`: it is
-    /// another file by now, is too large, or has something that no record has room for.
-    fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
-}
-
-/// What is at a name.
-#[derive(Clone, Copy, Debug)]
-pub struct Known {
-    /// A regular file, a directory, or something else.
-    pub kind: Kind,
-    /// Its st_dev and st_ino.
-    pub inode: (u64, u64),
-    /// How many names it has.
-    pub links: u64,
-    /// The attributes for a copy that is made again.
-    pub attributes: Attributes,
-    /// Its identity, if a record can name it.
-    pub handle: Option<Handle>,
-}
-
-/// What kind of thing has a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// Anything else.
-    Other,
-}
-
-/// How a file moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// It gets the name, whichever file had it (or none may, RENAME_NOREPLACE).
-    Plain,
-    /// Two files get each other's name (RENAME_EXCHANGE).
-    Exchange,
-    /// In a way that no record expresses.
-    Other,
-}
-
-impl Known {
-    /// Its identity, if it is a regular file that a record can name.
-    fn file(&self) -> Option<Handle> {
-        self.handle.filter(|_| self.kind == Kind::File)
-    }
-}
 
 /// Nobody else changes a directory's names until the turn is finished.
 pub fn enter<D: Directory>(here: &D) -> Turn<'_, D> {
@@ -239,103 +166,6 @@ pub fn removing<D: Directory, R>(
     done
 }
 
-/// rename(2) within a directory, of a file that was `source` since the directory was found. The call learns whether the
-/// log has a record that the file which had the new name is gone.
-///
-/// # Errors
-/// The call's error.
-pub fn moving_within<D: Directory, R>(
-    here: &D,
-    ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
-    how: How,
-    call: impl FnOnce(bool) -> Result<R, Errno>,
-) -> Result<R, Errno> {
-    if !here.keeps(name) && !here.keeps(to_name) {
-        return beside(here, || call(false));
-    }
-    let before = (source, here.at(to_name));
-    let turn = enter(here);
-    // Nobody need have waited: another thread may have changed these names between the look and the entry.
-    let (source, victim) =
-        if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
-    let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
-    let over = victim.and_then(|victim| victim.file());
-    let is_kept = here.keeps(name) && here.keeps(to_name);
-    let moved = moved(source, (here, victim), how).filter(|_| is_kept);
-    let is_logged = match moved {
-        Some(file) => {
-            let (name, exchanged, across) = (bytes, how == How::Exchange, Across::No);
-            turn.log(&NameChange::Moved { name, to, file, over, exchanged, across })
-        }
-        None => {
-            // Otherwise there is nothing that could move.
-            if source.is_some() {
-                turn.leave();
-            }
-            false
-        }
-    };
-    let done = call(is_logged && how == How::Plain);
-    if let Some(file) = moved.filter(|_| done.is_err() && is_logged) {
-        // By a single record: with one for each name, a power cut between them would leave the file at both, and the
-        // one that it was to replace at none.
-        let (exchanged, across) = (over.is_some(), Across::No);
-        turn.log(&NameChange::Moved { name: to, to: bytes, file, over, exchanged, across });
-    }
-    has_lost(&turn, victim, done.is_ok() && moved.is_some() && how == How::Plain);
-    turn.finish();
-    done
-}
-
-/// rename(2) from one directory to another. They are entered in the order of their slots. The call learns the same as
-/// within one directory.
-///
-/// # Errors
-/// The call's error.
-pub fn moving_across<D: Directory, R>(
-    (from, name): (&D, &CStr),
-    (to, to_name): (&D, &CStr),
-    how: How,
-    call: impl FnOnce(bool) -> Result<R, Errno>,
-) -> Result<R, Errno> {
-    if from.inode().0 != to.inode().0 {
-        // The kernel reports it.
-        return call(false);
-    }
-    let (source, target) = if from.reference().slot < to.reference().slot {
-        let source = enter(from);
-        (source, enter(to))
-    } else {
-        let target = enter(to);
-        (enter(from), target)
-    };
-    let (file, victim) = (from.at(name), to.at(to_name));
-    let is_kept = from.keeps(name) && to.keeps(to_name);
-    let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
-    let file = file.filter(|file| is_known && file.links == 1);
-    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.file()));
-    let logged = moved(file, (to, victim), how).zip(file).filter(|(moved, file)| {
-        carry((from, &source, name), (to, &target), file) && source.log_move(&target, names, *moved, over)
-    });
-    let is_logged = logged.is_some();
-    if !is_logged {
-        source.leave();
-        target.leave();
-    }
-    let done = call(is_logged);
-    if let Some((moved, _)) = logged.filter(|_| done.is_err()) {
-        source.take_back(&target, names, moved, over);
-    } else if is_logged && !(source.is_in_log() && target.is_in_log()) {
-        // One was taken over meanwhile, without the move: the other one's records do not vouch for it.
-        source.leave();
-        target.leave();
-    }
-    has_lost(&target, victim, done.is_ok() && is_logged);
-    target.finish();
-    source.finish();
-    done
-}
-
 /// link(2) within a directory.
 ///
 /// # Errors
@@ -366,8 +196,13 @@ pub fn linking_within<D: Directory, R>(
 /// The first sync of a small file, which has this inode and is at `name`: all of it becomes a record, durable when this
 /// returns. False: the file needs a real sync.
 pub fn capturing<D: Directory>(here: &D, name: &CStr, inode: (u64, u64)) -> bool {
+    capturing_by(here, |turn| captures(here, turn, name, inode) == Some(true))
+}
+
+/// The same for a front that reads the file itself: `capture` makes the record in this turn, if it can.
+pub fn capturing_by<'h, D: Directory>(here: &'h D, capture: impl FnOnce(&Turn<'h, D>) -> bool) -> bool {
     let turn = enter(here);
-    let is_captured = turn.is_in_log() && captures(here, &turn, name, inode) == Some(true);
+    let is_captured = turn.is_in_log() && capture(&turn);
     turn.finish_durably() && is_captured
 }
 
@@ -401,45 +236,6 @@ fn knows_names<D: Directory>(here: &D, known: &Known) -> bool {
         || captured().is_some_and(|captured| {
             captured.directory == here.reference() && u64::from(captured.links) == known.links
         })
-}
-
-/// The file that moves, if a record can express that and what becomes of the file that was there.
-fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>), how: How) -> Option<Handle> {
-    let file = source?.file()?;
-    let over = victim.and_then(|victim| victim.file());
-    let is_victim_known = match (victim, how) {
-        (_, How::Other) | (None, How::Exchange) => false,
-        (Some(_), How::Exchange) => over.is_some(),
-        (Some(victim), How::Plain) => over.is_some() && knows_names(to, &victim),
-        (None, How::Plain) => true,
-    };
-    (is_victim_known && over != Some(file)).then_some(file)
-}
-
-/// Moves the whole content of a file from one directory's records to those of another, to which the file is about to
-/// move: a sync of the other directory's names makes what they lead to durable too. False: the content stays, and so
-/// must the file.
-fn carry<D: Directory>(
-    (from, turn, name): (&D, &Turn<'_, D>, &CStr),
-    (to, target): (&D, &Turn<'_, D>),
-    known: &Known,
-) -> bool {
-    let Some(captured) = from.engine().captured(known.inode) else { return true };
-    let Some(file) = known.file() else { return false };
-    if captured.directory != from.reference() || captured.links != 1 || known.attributes.uid != to.uid() {
-        return false;
-    }
-    let attributes = known.attributes;
-    let is_carried = target.capture(known.inode, &file, |record| {
-        let content = |data: &[u8]| record(&NameChange::Holds { file, attributes, data });
-        from.with_content(name, known, content).flatten()
-    });
-    let held = from.engine().captured(known.inode);
-    let held = held.filter(|now| is_carried && now.directory == to.reference());
-    held.is_some_and(|held| {
-        let held = Some((target.elsewhere(), held.lsn));
-        turn.log(&NameChange::Settled { file, held })
-    })
 }
 
 /// A file has lost a name, if `is_done`.

@@ -59,9 +59,7 @@ fn capture(engine: &'static Engine, fd: c_int, stat: &Stat) -> bool {
 impl Here {
     /// All of the file at `name`, which `fd` is, becomes a record.
     fn capture(&self, fd: c_int, name: &CStr, stat: &Stat) -> bool {
-        let turn = naming::enter(self);
-        let is_captured = turn.is_in_log() && self.capture_in(&turn, (fd, stat), name);
-        turn.finish_durably() && is_captured
+        naming::capturing_by(self, |turn| self.capture_in(turn, (fd, stat), name))
     }
 
     /// The same in a turn. This is how it was a moment ago.

@@ -1,0 +1,72 @@
+//! What a front brings: a directory in the log, and what is at its names.
+
+use core::ffi::CStr;
+
+use crate::Owner;
+use crate::engine::{Engine, Place};
+use crate::file::{FileRef, Stand};
+use crate::format::{Attributes, Handle};
+
+/// A directory in the log, as a front's call reaches it.
+pub trait Directory: Place + Sized {
+    /// The log.
+    fn engine(&self) -> &Engine;
+
+    /// The thread that calls.
+    fn who(&self) -> Owner;
+
+    /// Its slot.
+    fn reference(&self) -> FileRef;
+
+    /// Its st_dev and st_ino.
+    fn inode(&self) -> (u64, u64);
+
+    /// Its user: a file of another user is not made again.
+    fn uid(&self) -> u32;
+
+    /// True if the name must survive a power cut; otherwise its changes are not logged.
+    fn keeps(&self, name: &CStr) -> bool;
+
+    /// How its changes stood when it was found ([`Engine::stand`]).
+    fn stand(&self) -> Option<Stand>;
+
+    /// What is at a name, if anything is. Links are not followed.
+    fn at(&self, name: &CStr) -> Option<Known>;
+
+    /// Calls `op` with the whole content of the small file at `name`, which was `known` a moment ago. `None`: it is
+    /// another file by now, is too large, or has something that no record has room for.
+    fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
+}
+
+/// What is at a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// A regular file, a directory, or something else.
+    pub kind: Kind,
+    /// Its st_dev and st_ino.
+    pub inode: (u64, u64),
+    /// How many names it has.
+    pub links: u64,
+    /// The attributes for a copy that is made again.
+    pub attributes: Attributes,
+    /// Its identity, if a record can name it.
+    pub handle: Option<Handle>,
+}
+
+/// What kind of thing has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else.
+    Other,
+}
+
+impl Known {
+    /// Its identity, if it is a regular file that a record can name.
+    pub(super) fn file(&self) -> Option<Handle> {
+        self.handle.filter(|_| self.kind == Kind::File)
+    }
+}

@@ -1,0 +1,156 @@
+//! rename(2), within a directory and between two of them.
+
+use core::ffi::CStr;
+
+use rustix::io::Errno;
+
+use super::{Directory, Known, beside, enter, has_lost, knows_names};
+use crate::engine::Turn;
+use crate::format::{Across, Handle, NameChange};
+
+/// How a file moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It gets the name, whichever file had it (or none may, RENAME_NOREPLACE).
+    Plain,
+    /// Two files get each other's name (RENAME_EXCHANGE).
+    Exchange,
+    /// In a way that no record expresses.
+    Other,
+}
+
+/// rename(2) within a directory, of a file that was `source` since the directory was found. The call learns whether the
+/// log has a record that the file which had the new name is gone.
+///
+/// # Errors
+/// The call's error.
+pub fn moving_within<D: Directory, R>(
+    here: &D,
+    ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
+    how: How,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    if !here.keeps(name) && !here.keeps(to_name) {
+        return beside(here, || call(false));
+    }
+    let before = (source, here.at(to_name));
+    let turn = enter(here);
+    // Nobody need have waited: another thread may have changed these names between the look and the entry.
+    let (source, victim) =
+        if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
+    let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
+    let over = victim.and_then(|victim| victim.file());
+    let is_kept = here.keeps(name) && here.keeps(to_name);
+    let moved = moved(source, (here, victim), how).filter(|_| is_kept);
+    let is_logged = match moved {
+        Some(file) => {
+            let (name, exchanged, across) = (bytes, how == How::Exchange, Across::No);
+            turn.log(&NameChange::Moved { name, to, file, over, exchanged, across })
+        }
+        None => {
+            // Otherwise there is nothing that could move.
+            if source.is_some() {
+                turn.leave();
+            }
+            false
+        }
+    };
+    let done = call(is_logged && how == How::Plain);
+    if let Some(file) = moved.filter(|_| done.is_err() && is_logged) {
+        // By a single record: with one for each name, a power cut between them would leave the file at both, and the
+        // one that it was to replace at none.
+        let (exchanged, across) = (over.is_some(), Across::No);
+        turn.log(&NameChange::Moved { name: to, to: bytes, file, over, exchanged, across });
+    }
+    has_lost(&turn, victim, done.is_ok() && moved.is_some() && how == How::Plain);
+    turn.finish();
+    done
+}
+
+/// rename(2) from one directory to another. They are entered in the order of their slots. The call learns the same as
+/// within one directory.
+///
+/// # Errors
+/// The call's error.
+pub fn moving_across<D: Directory, R>(
+    (from, name): (&D, &CStr),
+    (to, to_name): (&D, &CStr),
+    how: How,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    if from.inode().0 != to.inode().0 {
+        // The kernel reports it.
+        return call(false);
+    }
+    let (source, target) = if from.reference().slot < to.reference().slot {
+        let source = enter(from);
+        (source, enter(to))
+    } else {
+        let target = enter(to);
+        (enter(from), target)
+    };
+    let (file, victim) = (from.at(name), to.at(to_name));
+    let is_kept = from.keeps(name) && to.keeps(to_name);
+    let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
+    let file = file.filter(|file| is_known && file.links == 1);
+    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.file()));
+    let logged = moved(file, (to, victim), how).zip(file).filter(|(moved, file)| {
+        carry((from, &source, name), (to, &target), file) && source.log_move(&target, names, *moved, over)
+    });
+    let is_logged = logged.is_some();
+    if !is_logged {
+        source.leave();
+        target.leave();
+    }
+    let done = call(is_logged);
+    if let Some((moved, _)) = logged.filter(|_| done.is_err()) {
+        source.take_back(&target, names, moved, over);
+    } else if is_logged && !(source.is_in_log() && target.is_in_log()) {
+        // One was taken over meanwhile, without the move: the other one's records do not vouch for it.
+        source.leave();
+        target.leave();
+    }
+    has_lost(&target, victim, done.is_ok() && is_logged);
+    target.finish();
+    source.finish();
+    done
+}
+
+/// The file that moves, if a record can express that and what becomes of the file that was there.
+fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>), how: How) -> Option<Handle> {
+    let file = source?.file()?;
+    let over = victim.and_then(|victim| victim.file());
+    let is_victim_known = match (victim, how) {
+        (_, How::Other) | (None, How::Exchange) => false,
+        (Some(_), How::Exchange) => over.is_some(),
+        (Some(victim), How::Plain) => over.is_some() && knows_names(to, &victim),
+        (None, How::Plain) => true,
+    };
+    (is_victim_known && over != Some(file)).then_some(file)
+}
+
+/// Moves the whole content of a file from one directory's records to those of another, to which the file is about to
+/// move: a sync of the other directory's names makes what they lead to durable too. False: the content stays, and so
+/// must the file.
+fn carry<D: Directory>(
+    (from, turn, name): (&D, &Turn<'_, D>, &CStr),
+    (to, target): (&D, &Turn<'_, D>),
+    known: &Known,
+) -> bool {
+    let Some(captured) = from.engine().captured(known.inode) else { return true };
+    let Some(file) = known.file() else { return false };
+    if captured.directory != from.reference() || captured.links != 1 || known.attributes.uid != to.uid() {
+        return false;
+    }
+    let attributes = known.attributes;
+    let is_carried = target.capture(known.inode, &file, |record| {
+        let content = |data: &[u8]| record(&NameChange::Holds { file, attributes, data });
+        from.with_content(name, known, content).flatten()
+    });
+    let held = from.engine().captured(known.inode);
+    let held = held.filter(|now| is_carried && now.directory == to.reference());
+    held.is_some_and(|held| {
+        let held = Some((target.elsewhere(), held.lsn));
+        turn.log(&NameChange::Settled { file, held })
+    })
+}
