@@ -1,10 +1,19 @@
 //! What is known of the keepers of a log, for `status`.
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use seawall_keeper::holder::Holder;
+use seawall_keeper::keeper::uuid_text;
 use seawall_keeper::meta::{Member, Mode};
-use seawall_keeper::writer::LinkReport;
+use seawall_keeper::writer::{LinkReport, Role};
+use seawall_media::locks::lock;
 use seawall_stats::Tally;
+use seawall_wire::desk::Desk;
 use serde::{Deserialize, Serialize};
+
+use super::Kept;
+use super::state::State;
+use crate::parts::survives;
 
 /// What is known of the keepers, for `status`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -109,15 +118,68 @@ pub struct KeeperStatus {
     pub trouble: String,
 }
 
+impl Kept {
+    /// What each keeper is, and what is wrong with it.
+    pub fn roles(&self) -> Vec<(String, Role, String)> {
+        let state = lock(&self.state);
+        let members = state.writer.roster().members.iter();
+        members
+            .zip(state.writer.known())
+            .map(|(m, link)| (m.address.clone(), link.role, link.trouble.to_owned()))
+            .collect()
+    }
+
+    /// What is known of the keepers, on the log's desk as well.
+    pub fn status(&self, desk: Desk<'_>) -> KeptStatus {
+        let state = lock(&self.state);
+        let (head, writer, mut links) = (state.writer.head(), &state.writer, state.writer.report());
+        let last = head.last.max(desk.newest().0.number());
+        for (keeper, known) in links.iter_mut().enumerate().filter(|(_, known)| known.role == Role::Counts) {
+            let link = desk.link(keeper);
+            known.confirmed = known.confirmed.max(link.confirmed().load(SeqCst));
+            known.hardened = known.hardened.max(link.hardened().load(SeqCst));
+            if link.counts() && !link.is_usable() {
+                known.role = Role::Down;
+            }
+        }
+        let survives = survives::now(writer.roster(), &links);
+        let members = writer.roster().members.iter().enumerate();
+        let keepers = links.iter().zip(members);
+        let of = |(link, (i, member)): (_, (usize, &Member))| {
+            KeeperStatus::of(link, member, last, desk.tally(i), state.renewal.times(i))
+        };
+        KeptStatus {
+            log: uuid_text(self.log),
+            acks: writer.quorum().acks,
+            counting: writer.counting(),
+            epoch: head.epoch.counter,
+            last,
+            transport: self.transport.name().into(),
+            encrypts: self.encrypts(&state),
+            certificate_until: self.transport.certificate_until(),
+            survives,
+            over: state.over(),
+            mode: writer.roster().mode,
+            alone_s: state.alone.now().map(|alone| alone.as_secs_f64()),
+            alone_total_s: state.alone.total().as_secs_f64(),
+            alone_times: state.alone.times,
+            taken_by: state.taken_by.as_ref().and_then(|(holder, _)| holder.clone()),
+            short_s: state.short.total().as_secs_f64(),
+            short_times: state.short.times,
+            keepers: keepers.map(of).collect(),
+        }
+    }
+
+    /// Who encrypts, if that is done and a keeper is reached.
+    fn encrypts(&self, state: &State) -> Option<String> {
+        let is_by_kernel = state.writer.are_shareable().filter(|_| self.transport.is_encrypted())?;
+        Some(if is_by_kernel { "kernel" } else { "daemon" }.into())
+    }
+}
+
 impl KeeperStatus {
     /// Of this member of the roster, of whose log `last` is the newest batch that counts.
-    pub(super) fn of(
-        link: &LinkReport<'_>,
-        member: &Member,
-        last: u64,
-        tally: Tally<'_>,
-        renewals: u64,
-    ) -> Self {
+    fn of(link: &LinkReport<'_>, member: &Member, last: u64, tally: Tally<'_>, renewals: u64) -> Self {
         let (trips, us) = (tally.round_trips(), |ns: u64| ns as f64 / 1e3);
         Self {
             address: member.address.clone(),
