@@ -1,6 +1,9 @@
 //! A log that keepers on other hosts keep: how it is made and opened, and what a thread does for it.
 
 pub(crate) mod alone;
+mod creating;
+mod error;
+mod looking;
 mod mark;
 mod opening;
 
@@ -10,9 +13,12 @@ use std::time::{Duration, Instant};
 
 use seawall_keeper::writer::Role;
 
+pub use creating::create;
+pub use error::KeptError;
+pub(crate) use looking::look_at_newest;
+pub use looking::{describe, keepers, open_read_only, size};
 pub(crate) use mark::Mark;
-pub use opening::{KeptError, create, describe, keepers, open_read_only, size};
-pub(crate) use opening::{Opened, look_at_newest, open, take_over};
+pub(crate) use opening::{Opened, open, take_over};
 
 pub use seawall_keeper::meta::Mode;
 

@@ -1,4 +1,4 @@
-//! A log that keepers keep is made, and opened.
+//! A log that keepers keep is opened.
 //!
 //! | image of this boot | what is done |
 //! |---|---|
@@ -8,26 +8,26 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use seawall_core::journal::{Copies, set_alone};
-use seawall_core::pool::replicated::{self, InMemory};
+use seawall_core::pool::replicated::InMemory;
 use seawall_core::pool::{self, MEMORY, Pool, PoolError};
 use seawall_keeper::descriptor::Descriptor;
-use seawall_keeper::keeper::{low_half, uuid_text};
-use seawall_keeper::meta::{Member, Mode, Roster};
-use seawall_keeper::peer::{Peer, PeerError};
+use seawall_keeper::keeper::low_half;
+use seawall_keeper::meta::Mode;
+use seawall_keeper::peer::PeerError;
 use seawall_keeper::plan::Head;
-use seawall_keeper::transport::Transport;
-use seawall_keeper::turn::{self, Claim, PATIENCE, Promised, TurnError};
+use seawall_keeper::turn::{self, Claim, Promised};
 use seawall_keeper::writer::{WriteError, Writer};
-use seawall_media::{Region, random_uuid};
+use seawall_media::Region;
 use seawall_wire::desk::alone;
-use seawall_wire::keeper::{Epoch, Position};
 
+use super::error::KeptError;
+use super::looking::put;
 use super::mark::Mark;
 use crate::parts::kept::{Course, Image, Kept};
 use crate::parts::survives;
@@ -37,169 +37,6 @@ pub(crate) type Opened = (Pool, Option<Arc<Kept>>);
 
 /// How long keepers may take to get an image at a start.
 const BROUGHT: Duration = Duration::from_secs(60);
-
-/// Why a log that keepers keep was not made or opened.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)] // Each variant's text is its documentation.
-pub enum KeptError {
-    #[error(transparent)]
-    Pool(#[from] PoolError),
-    #[error("{}: {error}", path.display())]
-    File { path: PathBuf, error: io::Error },
-    #[error("{0}. Every keeper of a new log must be reached when the log is made")]
-    Making(PeerError),
-    #[error("{0}")]
-    Keeper(#[from] PeerError),
-    #[error("{0}")]
-    Turn(#[from] TurnError),
-    #[error("{0}")]
-    Write(#[from] WriteError),
-    #[error(
-        "{0}. This host's copy of the log is no longer used, and nothing was replayed. Leave the database \
-         where it is now; to have it here again, stop it there, and use `seawall takeover`"
-    )]
-    TakenOver(WriteError),
-    #[error(
-        "a takeover of this log was interrupted on this host: run `seawall takeover` again to go on with it"
-    )]
-    CutShort,
-    #[error("keeper {0} is named twice: each copy must lie on a host of its own")]
-    Twice(String),
-    #[error("{acks} of {keepers} keepers cannot confirm: choose 1 to {keepers} (--acks)")]
-    Acks { acks: usize, keepers: usize },
-    #[error("every keeper is a witness, and none has data: start one without --witness")]
-    NoData,
-    #[error(
-        "{} already exists, and {}: only a new log can be given keepers", path.display(),
-        if there.is_empty() { "is not a log that keepers keep".to_owned() }
-        else { format!("is kept by {there}") }
-    )]
-    Others { path: PathBuf, there: String },
-}
-
-/// Makes a log of an image of so many bytes at these keepers, `HOST:PORT`, and the pool's file at `path`, which remembers
-/// how they are reached.
-///
-/// # Errors
-/// [`KeptError`]. What was made at some keepers is left there, and is nobody's.
-pub fn create(
-    path: &Path,
-    image: u64,
-    addresses: &[String],
-    acks: usize,
-    transport: Transport,
-    mode: Mode,
-) -> Result<(), KeptError> {
-    let keepers = addresses.len();
-    if !(1..=keepers).contains(&acks) {
-        return Err(KeptError::Acks { acks, keepers });
-    }
-    if path.exists() {
-        return Err(PoolError::Exists(path.into()).into());
-    }
-    let failed = |error| KeptError::File { path: path.into(), error };
-    let uuid = random_uuid().map_err(failed)?;
-    let reach = |address: &String| {
-        let mut peer = Peer::connect(address, &transport, PATIENCE)?;
-        let (state, _) = peer.greet(uuid, Some(image), None)?;
-        Ok((peer, state))
-    };
-    let mut peers = addresses.iter().map(reach).collect::<Result<Vec<_>, _>>().map_err(KeptError::Making)?;
-    let member = |(peer, state): &(Peer, seawall_wire::keeper::State)| Member {
-        id: uuid_text(state.keeper),
-        address: peer.address().to_owned(),
-        witness: state.is_witness(),
-    };
-    let members: Vec<Member> = peers.iter().map(member).collect();
-    for (i, member) in members.iter().enumerate() {
-        if members[..i].iter().any(|other| other.id == member.id) {
-            return Err(KeptError::Twice(member.address.clone()));
-        }
-    }
-    if members.iter().all(|member| member.witness) {
-        return Err(KeptError::NoData);
-    }
-    let roster = Roster { acks, members, mode };
-    let epoch = Epoch { counter: 1, writer: turn::draw_writer().map_err(failed)? };
-    for (peer, state) in &mut peers {
-        peer.promise(epoch, Some(&roster)).map_err(KeptError::Making)?;
-        if state.is_witness() {
-            peer.adopt(Position::default(), 1)?;
-            continue;
-        }
-        peer.begin()?;
-        replicated::format::<KeptError>(path, uuid, image, |at, bytes| Ok(peer.piece(at, bytes)?))?;
-        peer.complete(1)?;
-    }
-    let made = Descriptor::new(uuid_text(uuid), image, roster, transport);
-    made.create(path).map_err(failed)
-}
-
-fn read(path: &Path) -> Result<Option<Descriptor>, KeptError> {
-    if !Descriptor::is_at(path) {
-        return Ok(None);
-    }
-    let failed = |error| KeptError::File { path: path.into(), error };
-    let file = File::open(path).map_err(failed)?;
-    Descriptor::read(&file).map(Some).map_err(failed)
-}
-
-/// Who keeps a log, and what that survives, in words, as far as its file says. `None`: it is another kind of pool.
-///
-/// # Errors
-/// [`KeptError::File`].
-pub fn describe(path: &Path) -> Result<Option<String>, KeptError> {
-    Ok(read(path)?.map(|said| survives::with_all(&said.roster, &[])))
-}
-
-/// Where the keepers of a log are reached. `None`: it is another kind of pool.
-///
-/// # Errors
-/// [`KeptError::File`].
-pub fn keepers(path: &Path) -> Result<Option<Vec<String>>, KeptError> {
-    let addresses = |said: Descriptor| said.roster.members.into_iter().map(|member| member.address).collect();
-    Ok(read(path)?.map(addresses))
-}
-
-/// Bytes of the image of a log that keepers keep. `None`: it is another kind of pool.
-///
-/// # Errors
-/// [`KeptError::File`].
-pub fn size(path: &Path) -> Result<Option<u64>, KeptError> {
-    Ok(read(path)?.map(|said| said.image))
-}
-
-/// Opens a pool for looking at it, whatever it lies on. It may be in use meanwhile.
-///
-/// # Errors
-/// [`KeptError`].
-pub fn open_read_only(path: &Path) -> Result<Pool, KeptError> {
-    let Some(said) = read(path)? else { return Ok(pool::open_read_only(path)?) };
-    let because = survives::with_all(&said.roster, &[]);
-    replicated::view((path, Path::new(MEMORY)), (said.uuid(), said.image), because, |region| {
-        let mut peer = turn::newest_now(said.uuid(), &said.roster, &said.transport)?;
-        Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
-    })
-}
-
-/// What the newest copy of a log has that some keeper can give now, for whoever only looks. Its file need not be at `path`.
-///
-/// # Errors
-/// [`KeptError`].
-pub(crate) fn look_at_newest(path: &Path, said: &Descriptor) -> Result<Pool, KeptError> {
-    let because = survives::with_all(&said.roster, &[]);
-    replicated::view_of_copy(path, said.image, because, |region| {
-        let mut peer = turn::newest_now(said.uuid(), &said.roster, &said.transport)?;
-        Ok(peer.fetch(|at, bytes| put(region, said.image, at, bytes))?)
-    })
-}
-
-/// Bytes of a copy; what would lie outside is nothing of this log's.
-fn put(region: &Region, image: u64, at: u64, bytes: &[u8]) {
-    if at.checked_add(bytes.len() as u64).is_some_and(|end| end <= image) {
-        region.copy_in(at as usize, bytes);
-    }
-}
 
 /// Opens a pool, whatever it lies on.
 ///
