@@ -61,24 +61,7 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
         daemon.pool.medium.label(),
         daemon.watch.name()
     ));
-    let threads = [
-        spawn(&daemon, "memory", backing::run)?,
-        spawn(&daemon, "destage", destaging::run)?,
-        spawn(&daemon, "warden", warden::run)?,
-        spawn(&daemon, "harden", journal::run)?,
-        spawn(&daemon, "ahead", ahead::run)?,
-        spawn(&daemon, "cache", cache::run)?,
-        spawn(&daemon, "bring", cache::bring)?,
-        spawn(&daemon, "rebuild", rebuild::run)?,
-        spawn(&daemon, "copies", kept::run)?,
-        spawn(&daemon, "lead", kept::lead)?,
-        spawn(&daemon, "alone", kept::alone::run)?,
-        spawn(&daemon, "spill", spill::run)?,
-    ];
-    // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
-    spawn(&daemon, "watch", watch::run)?;
-    spawn(&daemon, "leader", look_after_leaders)?;
-    spawn(&daemon, "sync tree", tree::run)?;
+    let threads = begin_threads(&daemon)?;
     // By this thread, which lives as long as the process: the kernel ends it with us.
     let watchdog = options.watchdog.and_then(|command| pulse::start(&daemon, &listener, command));
     ready();
@@ -95,6 +78,29 @@ pub fn serve(options: &Options, ready: impl FnOnce()) -> Result<(), DaemonError>
     // Until now a process that opened a file waited for it.
     daemon.lifetime.finish();
     Ok(())
+}
+
+/// Begins the daemon's work. Returns the threads that its end waits for.
+fn begin_threads(daemon: &Arc<Daemon>) -> Result<Vec<JoinHandle<()>>, DaemonError> {
+    let threads = vec![
+        spawn(daemon, "memory", backing::run)?,
+        spawn(daemon, "destage", destaging::run)?,
+        spawn(daemon, "warden", warden::run)?,
+        spawn(daemon, "harden", journal::run)?,
+        spawn(daemon, "ahead", ahead::run)?,
+        spawn(daemon, "cache", cache::run)?,
+        spawn(daemon, "bring", cache::bring)?,
+        spawn(daemon, "rebuild", rebuild::run)?,
+        spawn(daemon, "copies", kept::run)?,
+        spawn(daemon, "lead", kept::lead)?,
+        spawn(daemon, "alone", kept::alone::run)?,
+        spawn(daemon, "spill", spill::run)?,
+    ];
+    // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
+    spawn(daemon, "watch", watch::run)?;
+    spawn(daemon, "leader", look_after_leaders)?;
+    spawn(daemon, "sync tree", tree::run)?;
+    Ok(threads)
 }
 
 /// SIGTERM and SIGINT are read, not delivered; SIGIO, of leases, is neither. Before any thread starts, so that

@@ -145,14 +145,18 @@ pub(crate) fn start(options: &Serving) -> Result<Daemon, DaemonError> {
         release(&daemon);
         return Err(e.into());
     }
-    daemon.log.say(format!(
+    say_started(&daemon.log, &report, &left);
+    Ok(daemon)
+}
+
+fn say_started(log: &Log, report: &Report, left: &[GuardError]) {
+    log.say(format!(
         "started; {} records in the log, {} live, {} of them replayed",
         report.records,
         report.live,
         if report.replayed { report.live } else { 0 }
     ));
-    left.iter().for_each(|error| daemon.log.say(error.to_string()));
-    Ok(daemon)
+    left.iter().for_each(|error| log.say(error.to_string()));
 }
 
 /// Of a log that holds nothing any more; also those of older versions. What could not be lowered is returned.

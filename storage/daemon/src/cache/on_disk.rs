@@ -10,6 +10,7 @@
 //! the kernel all the time, and a hit wait for that. And nothing of it could be believed after a power cut, for a write
 //! takes a block out of the index in memory and waits for no disk.
 
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -90,56 +91,58 @@ pub(super) fn join(wanted: Option<&CacheOptions>, path: &Path, id: u64, pool: &P
     is_it.then(|| found.zone(wanted.unwrap_or(&same), path.to_owned(), pool).ok())?
 }
 
+/// The cache that this store says it is, whose index is in memory, or is brought back.
 fn find_again(
     store: &Store,
     header: StoreHeader,
     wanted: &CacheOptions,
     layout: Layout,
 ) -> Result<(Cache, Index, Recovered), NotFound> {
-    let because = |e: &dyn std::fmt::Display| NotFound::For(e.to_string());
     let found = Index::find(header.uuid);
     if let Some(index) = &found {
-        let stat = index.file.metadata().map_err(|e| because(&e))?;
+        let stat = index.file.metadata().map_err(because)?;
         let pids = foreign::mappers(stat.dev(), stat.ino());
         if !pids.is_empty() {
             return Err(NotFound::InUse(CacheError::InUse { path: index.path.clone(), pids }));
         }
     }
     if !header.is_whole() {
-        return Err(because(&"it is of another version, or damaged"));
+        return Err(because("it is of another version, or damaged"));
     }
     if header.bytes != wanted.most() {
-        return Err(because(&"it has another size"));
+        return Err(because("it has another size"));
     }
-    let index = match found {
-        Some(index) => index,
-        None if header.is_saved == 0 => {
-            return Err(because(
-                &"the machine stopped while it was in use, or its index in memory was removed",
-            ));
-        }
-        None => {
-            let index = Index::make(header.uuid, layout).map_err(|e| because(&e))?;
-            let region = index.map(&index.path).map_err(|e| because(&e))?;
-            store.load(layout, &region).map_err(|e| because(&e))?;
-            index
-        }
-    };
-    let region = || index.map(&index.path).map_err(|e| because(&e));
-    let joined = Cache::join(region()?).map_err(|e| because(&e))?;
+    let index = found.map_or_else(|| bring_back(store, header, layout), Ok)?;
+    let region = || index.map(&index.path).map_err(because);
+    let joined = Cache::join(region()?).map_err(because)?;
     if joined.layout() != layout || joined.uuid() != header.uuid {
-        return Err(because(&"its index is for blocks of another size"));
+        return Err(because("its index is for blocks of another size"));
     }
     if joined.off().is_some() {
-        return Err(because(&"it was switched off"));
+        return Err(because("it was switched off"));
     }
     // From now on the saved index grows old.
-    store.set_header(&header.saved(false)).map_err(|e| because(&e))?;
-    let (cache, found) = Cache::recover(region()?, boot()).map_err(|e| because(&e))?;
+    store.set_header(&header.saved(false)).map_err(because)?;
+    let (cache, found) = Cache::recover(region()?, boot()).map_err(because)?;
     let room = Room { file: store.file(), path: &index.path, medium: Medium::Block, most: header.bytes };
-    room.resize(&cache, wanted.ways()).map_err(|e| because(&e))?;
-    let index = index.named().map_err(|e| because(&e))?;
+    room.resize(&cache, wanted.ways()).map_err(because)?;
+    let index = index.named().map_err(because)?;
     Ok((cache, index, found))
+}
+
+/// An index in memory, made from the saved one.
+fn bring_back(store: &Store, header: StoreHeader, layout: Layout) -> Result<Index, NotFound> {
+    if header.is_saved == 0 {
+        return Err(because("the machine stopped while it was in use, or its index in memory was removed"));
+    }
+    let index = Index::make(header.uuid, layout).map_err(because)?;
+    let region = index.map(&index.path).map_err(because)?;
+    store.load(layout, &region).map_err(because)?;
+    Ok(index)
+}
+
+fn because(why: impl Display) -> NotFound {
+    NotFound::For(why.to_string())
 }
 
 /// A new cache, which gets its name when it is whole. A device has one.

@@ -83,31 +83,13 @@ pub fn look(
     let survey = Survey::of(&said.log, &said.roster, &said.transport);
     let newest = survey.newest();
     let holders = newest.as_ref().map_or(&[][..], |(_, holders)| holders);
-    let top = survey.keepers.iter().flatten().filter(|report| report.kept).map(position).max();
-    let members = said.roster.members.iter().zip(&survey.keepers).enumerate();
-    let keepers = members.map(|(i, (member, report))| match report {
-        Ok(report) => {
-            let (at, top) = (position(report), top.unwrap_or_default());
-            KeeperSeen {
-                address: member.address.clone(),
-                witness: member.witness,
-                kept: report.kept,
-                newest: holders.contains(&i),
-                turn: at.epoch.counter,
-                number: at.number,
-                behind: (at.epoch == top.epoch).then(|| top.number.saturating_sub(at.number)),
-                trouble: trouble(report),
-            }
-        }
-        Err(error) => unreached(&member.address, member.witness, error),
-    });
     let (turn, holder) =
         survey.holder().map_or((0, None), |(epoch, holder)| (epoch.counter, holder.cloned()));
     let mut found = Found {
         log: said.log.clone(),
         acks: said.roster.acks,
         needed: said.roster.quorum().takes(),
-        keepers: keepers.collect(),
+        keepers: keepers_seen(&survey, said, holders),
         is_here: holder.as_ref().is_some_and(|holder| holder.is(&Holder::here())),
         holder,
         is_served: false,
@@ -129,6 +111,29 @@ pub fn look(
         Ok(_) => {}
     }
     Ok(found)
+}
+
+/// Each keeper, as it answered. `newest` are those with the newest copy.
+fn keepers_seen(survey: &Survey, said: &Descriptor, newest: &[usize]) -> Vec<KeeperSeen> {
+    let top = survey.keepers.iter().flatten().filter(|report| report.kept).map(position).max();
+    let members = said.roster.members.iter().zip(&survey.keepers).enumerate();
+    let seen = members.map(|(i, (member, report))| match report {
+        Ok(report) => {
+            let (at, top) = (position(report), top.unwrap_or_default());
+            KeeperSeen {
+                address: member.address.clone(),
+                witness: member.witness,
+                kept: report.kept,
+                newest: newest.contains(&i),
+                turn: at.epoch.counter,
+                number: at.number,
+                behind: (at.epoch == top.epoch).then(|| top.number.saturating_sub(at.number)),
+                trouble: trouble(report),
+            }
+        }
+        Err(error) => unreached(&member.address, member.witness, error),
+    });
+    seen.collect()
 }
 
 /// True if one of the log's directories is there, or below.
