@@ -18,9 +18,11 @@
 //!
 //! A caller that changes which guards there are has the turn of `registering`.
 
+mod standing;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,26 +33,16 @@ use seawall_core::table::RootEntry;
 use seawall_media::locks::lock;
 use seawall_wire::shm::Preset;
 
-use super::files::path_of;
 use super::watch::Watch;
 use crate::guard::{self, Claim, GuardError};
 use crate::log::Log;
+use standing::{Guard, at, shown};
 
 /// How long a guard that was raised for a rename waits for the rename.
 const AHEAD: Duration = Duration::from_secs(5);
 
 /// What one guard is known by: device and inode of its directory, and its name there.
 type Key = ((u64, u64), OsString);
-
-struct Guard {
-    preset: Preset,
-    /// Its directory, wherever that is now.
-    dir: Arc<OwnedFd>,
-    /// False while it stands aside.
-    up: bool,
-    /// It protects records whose file is not to be found: it stays until they are recovered.
-    kept: bool,
-}
 
 /// Where a file's guard is.
 struct Protected {
@@ -91,46 +83,6 @@ fn place(root: &RootEntry, path: &Path) -> PathBuf {
 /// opens the image itself is waited for.
 pub(crate) fn steps_aside(preset: Preset) -> bool {
     is_beside(preset) && preset != Preset::Disk
-}
-
-/// The guard's path by its directory's descriptor: the directory may be renamed meanwhile.
-fn at(dir: impl AsFd, name: &OsStr) -> PathBuf {
-    Path::new("/proc/self/fd").join(dir.as_fd().as_raw_fd().to_string()).join(name)
-}
-
-/// Says where it is instead of by which descriptor it was found.
-fn shown(error: GuardError, dir: impl AsFd, name: &OsStr) -> GuardError {
-    let real = path_of(dir).unwrap_or_default();
-    error.at(|path| match path.file_name() {
-        Some(file) if path.parent().is_some_and(|parent| parent.starts_with("/proc/self/fd")) => {
-            real.join(file)
-        }
-        _ => real.join(name),
-    })
-}
-
-impl Guard {
-    fn raise(&self, name: &OsStr, claim: &Claim) -> Result<(), GuardError> {
-        guard::raise(self.preset, &at(&self.dir, name), claim).map_err(|e| shown(e, &self.dir, name))
-    }
-
-    fn lower(&self, name: &OsStr, claim: &Claim) -> Result<(), GuardError> {
-        guard::take_down(self.preset, &at(&self.dir, name), Some(claim))
-            .map_err(|e| shown(e, &self.dir, name))
-    }
-
-    /// Removes a text that stands for nothing.
-    fn discard(&self, name: &OsStr) -> Result<(), GuardError> {
-        let text = at(&self.dir, name);
-        std::fs::remove_file(&text)
-            .map_err(guard::fault("remove", &text))
-            .map_err(|e| shown(e, &self.dir, name))
-    }
-
-    /// False if the directory was removed, and the guard with it.
-    fn is_in_a_directory(&self) -> bool {
-        fstat(&self.dir).is_ok_and(|stat| stat.st_nlink > 0)
-    }
 }
 
 impl All {
