@@ -29,14 +29,14 @@
 //! No deadlock: the thread that reads permission events opens no managed file and takes no lock of one;
 //! foreign opens are answered by a thread of their own. If the daemon dies the kernel lets all opens pass.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::fanotify::{Fanotify, FanotifyEvent};
-use nix::sys::inotify::{AddWatchFlags, Inotify, WatchDescriptor};
+use nix::sys::inotify::{AddWatchFlags, Inotify};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Stat};
 use seawall_core::file::Flag;
@@ -45,7 +45,7 @@ use seawall_media::locks::lock;
 use crate::asleep::Asleep;
 use crate::parts::guards;
 use crate::parts::lifetime::Lifetime;
-use crate::parts::watch::{COALESCE, Watch, allow};
+use crate::parts::watch::{COALESCE, Inodes, Watch, allow};
 use crate::state::Daemon;
 use crate::{cache, guarding, outside, process};
 
@@ -171,7 +171,7 @@ fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32) {
     }
 }
 
-fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescriptor, Inode>>) {
+fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<Inodes>) {
     let mut asleep = Asleep::default();
     while is_called(&daemon.lifetime, inotify) {
         std::thread::sleep(COALESCE);
@@ -190,16 +190,16 @@ fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescr
 }
 
 /// What was opened until now: all of it, since who had not run lately is let off.
-fn opened(inotify: &Inotify, inodes: &Mutex<HashMap<WatchDescriptor, Inode>>) -> HashSet<Inode> {
+fn opened(inotify: &Inotify, inodes: &Mutex<Inodes>) -> HashSet<Inode> {
     let mut opened = HashSet::new();
     loop {
         match inotify.read_events() {
             Ok(events) => {
                 let inodes = lock(inodes);
-                opened.extend(events.iter().filter_map(|event| inodes.get(&event.wd)));
+                opened.extend(events.iter().filter_map(|event| inodes.get(event.wd)));
                 // Some were not told.
                 if events.iter().any(|event| event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW)) {
-                    opened.extend(inodes.values());
+                    opened.extend(inodes.all());
                 }
             }
             Err(Errno::EINTR) => {}

@@ -1,6 +1,7 @@
 //! The kernel's side of the watch for foreign opens: a group of fanotify's, or of inotify's.
 
-use std::collections::HashMap;
+mod inodes;
+
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -11,13 +12,15 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::fanotify::{
     EventFFlags, Fanotify, FanotifyEvent, FanotifyResponse, InitFlags, MarkFlags, MaskFlags, Response,
 };
-use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify, WatchDescriptor};
+use nix::sys::inotify::{AddWatchFlags, InitFlags as InotifyFlags, Inotify};
 use rustix::fs::OFlags;
 use seawall_media::locks::lock;
 
 use crate::log::Log;
 use crate::sys;
+pub(crate) use inodes::Inodes;
 
+/// st_dev and st_ino.
 type Inode = (u64, u64);
 
 /// Time in which several opens count as one: the look at `/proc` is not cheap. And the descriptor of who opened the file
@@ -29,7 +32,7 @@ pub(crate) enum Watch {
     /// Opens wait for us.
     Fanotify(Fanotify),
     /// Opens are reported.
-    Inotify(Inotify, Mutex<HashMap<WatchDescriptor, Inode>>),
+    Inotify(Inotify, Mutex<Inodes>),
     /// Neither is to be had.
     Blind,
 }
@@ -97,12 +100,8 @@ impl Watch {
                 let _ = f.mark(all.0, all.1, AT_FDCWD, Some(&proc_path(&file)));
             }
             Self::Inotify(i, inodes) => {
-                let mut inodes = lock(inodes);
-                let found: Vec<_> =
-                    inodes.iter().filter(|(_, at)| **at == inode).map(|(wd, _)| *wd).collect();
-                for wd in found {
-                    inodes.remove(&wd);
-                    let _ = i.rm_watch(wd);
+                if let Some(watch) = lock(inodes).remove(inode) {
+                    let _ = i.rm_watch(watch);
                 }
             }
             Self::Blind => {}
