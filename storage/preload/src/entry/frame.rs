@@ -16,8 +16,12 @@
 //!
 //! libc's functions are bound by our constructor: before it runs nothing passes, and nobody is cancelled.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
 use core::ffi::{CStr, c_int, c_void};
-use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -240,183 +244,6 @@ impl<T> Word for *mut T {
 const BELOW: usize = 16;
 const SIZE: usize = BELOW + size_of::<Frame>();
 const _: () = assert!(SIZE.is_multiple_of(16));
-
-#[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(
-    ".pushsection .text.seawall_hook,\"ax\",@progbits",
-    ".globl seawall_hook",
-    ".hidden seawall_hook",
-    ".type seawall_hook,@function",
-    // In: the hook in rax, the arguments where the caller put them. The seventh is above the return address, where
-    // something is in any case.
-    "seawall_hook:",
-    ".cfi_startproc",
-    "push rbp",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset rbp, -16",
-    "mov rbp, rsp",
-    ".cfi_def_cfa_register rbp",
-    "sub rsp, {size}",
-    "mov [rsp + {arguments}], rdi",
-    "mov [rsp + {arguments} + 8], rsi",
-    "mov [rsp + {arguments} + 16], rdx",
-    "mov [rsp + {arguments} + 24], rcx",
-    "mov [rsp + {arguments} + 32], r8",
-    "mov [rsp + {arguments} + 40], r9",
-    "mov r10, [rbp + 16]",
-    "mov [rsp + {arguments} + 48], r10",
-    "mov [rsp + {hook}], rax",
-    // Cancelled before anything is done.
-    "cmp qword ptr [rax + {is_point}], 0",
-    "je 2f",
-    "mov rax, [rip + {test}]",
-    "test rax, rax",
-    "je 2f",
-    "call rax",
-    "2:",
-    "lea rdi, [rsp + {frame}]",
-    "call {begin}",
-    // Cancellation is as it was; what came meanwhile acts here.
-    "mov rax, [rsp + {restore}]",
-    "test rax, rax",
-    "je 3f",
-    "mov edi, [rsp + {was}]",
-    "xor esi, esi",
-    "call rax",
-    "3:",
-    // libc's own.
-    "mov r11, [rsp + {next}]",
-    "test r11, r11",
-    "je 4f",
-    "mov rdi, [rsp + {arguments}]",
-    "mov rsi, [rsp + {arguments} + 8]",
-    "mov rdx, [rsp + {arguments} + 16]",
-    "mov rcx, [rsp + {arguments} + 24]",
-    "mov r8, [rsp + {arguments} + 32]",
-    "mov r9, [rsp + {arguments} + 40]",
-    "mov rax, [rsp + {arguments} + 48]",
-    "mov [rsp], rax",
-    "xor eax, eax", // No floating-point arguments, for those that are variadic.
-    "call r11",
-    "mov [rsp + {result}], rax",
-    "mov rax, [rsp + {hook}]",
-    "cmp qword ptr [rax + {after}], 0",
-    "je 4f",
-    "lea rdi, [rsp + {frame}]",
-    "call {finish}",
-    // Cancellation is as it was; what came meanwhile acts here.
-    "mov rax, [rsp + {restore}]",
-    "test rax, rax",
-    "je 4f",
-    "mov edi, [rsp + {was}]",
-    "xor esi, esi",
-    "call rax",
-    "4:",
-    "mov rax, [rsp + {result}]",
-    "leave",
-    ".cfi_def_cfa rsp, 8",
-    "ret",
-    ".cfi_endproc",
-    ".size seawall_hook, .-seawall_hook",
-    ".popsection",
-    size = const SIZE,
-    frame = const BELOW,
-    arguments = const BELOW + offset_of!(Frame, arguments),
-    hook = const BELOW + offset_of!(Frame, hook),
-    next = const BELOW + offset_of!(Frame, next),
-    result = const BELOW + offset_of!(Frame, result),
-    restore = const BELOW + offset_of!(Frame, restore),
-    was = const BELOW + offset_of!(Frame, was),
-    is_point = const offset_of!(Hook, is_point),
-    after = const offset_of!(Hook, after),
-    test = sym TEST,
-    begin = sym begin,
-    finish = sym finish,
-);
-
-#[cfg(target_arch = "aarch64")]
-core::arch::global_asm!(
-    ".pushsection .text.seawall_hook,\"ax\",@progbits",
-    ".globl seawall_hook",
-    ".hidden seawall_hook",
-    ".type seawall_hook,@function",
-    // In: the hook in x16, the arguments in their registers.
-    "seawall_hook:",
-    ".cfi_startproc",
-    "stp x29, x30, [sp, #-16]!",
-    ".cfi_def_cfa_offset 16",
-    ".cfi_offset 29, -16",
-    ".cfi_offset 30, -8",
-    "mov x29, sp",
-    ".cfi_def_cfa_register 29",
-    "sub sp, sp, #{size}",
-    "stp x0, x1, [sp, #{arguments}]",
-    "stp x2, x3, [sp, #({arguments} + 16)]",
-    "stp x4, x5, [sp, #({arguments} + 32)]",
-    "str x6, [sp, #({arguments} + 48)]",
-    "str x16, [sp, #{hook}]",
-    // Cancelled before anything is done.
-    "ldr x9, [x16, #{is_point}]",
-    "cbz x9, 2f",
-    "adrp x9, {test}",
-    "ldr x9, [x9, :lo12:{test}]",
-    "cbz x9, 2f",
-    "blr x9",
-    "2:",
-    "add x0, sp, #{frame}",
-    "bl {begin}",
-    // Cancellation is as it was; what came meanwhile acts here.
-    "ldr x9, [sp, #{restore}]",
-    "cbz x9, 3f",
-    "ldr w0, [sp, #{was}]",
-    "mov x1, xzr",
-    "blr x9",
-    "3:",
-    // libc's own.
-    "ldr x9, [sp, #{next}]",
-    "cbz x9, 4f",
-    "ldp x0, x1, [sp, #{arguments}]",
-    "ldp x2, x3, [sp, #({arguments} + 16)]",
-    "ldp x4, x5, [sp, #({arguments} + 32)]",
-    "ldr x6, [sp, #({arguments} + 48)]",
-    "blr x9",
-    "str x0, [sp, #{result}]",
-    "ldr x9, [sp, #{hook}]",
-    "ldr x9, [x9, #{after}]",
-    "cbz x9, 4f",
-    "add x0, sp, #{frame}",
-    "bl {finish}",
-    // As above.
-    "ldr x9, [sp, #{restore}]",
-    "cbz x9, 4f",
-    "ldr w0, [sp, #{was}]",
-    "mov x1, xzr",
-    "blr x9",
-    "4:",
-    "ldr x0, [sp, #{result}]",
-    "mov sp, x29",
-    "ldp x29, x30, [sp], #16",
-    ".cfi_def_cfa 31, 0",
-    ".cfi_restore 29",
-    ".cfi_restore 30",
-    "ret",
-    ".cfi_endproc",
-    ".size seawall_hook, .-seawall_hook",
-    ".popsection",
-    size = const SIZE,
-    frame = const BELOW,
-    arguments = const BELOW + offset_of!(Frame, arguments),
-    hook = const BELOW + offset_of!(Frame, hook),
-    next = const BELOW + offset_of!(Frame, next),
-    result = const BELOW + offset_of!(Frame, result),
-    restore = const BELOW + offset_of!(Frame, restore),
-    was = const BELOW + offset_of!(Frame, was),
-    is_point = const offset_of!(Hook, is_point),
-    after = const offset_of!(Hook, after),
-    test = sym TEST,
-    begin = sym begin,
-    finish = sym finish,
-);
 
 /// An exported function's instructions: the hook, and on to the frame.
 #[cfg(target_arch = "x86_64")]

@@ -122,16 +122,11 @@ unsafe fn move_file(
     let is_within = Cell::new(false);
     let logged = |retire: &dyn Fn(bool)| match name.zip(to) {
         Some((old, new)) => {
-            let how = match flags {
-                0 | RENAME_NOREPLACE => How::Plain,
-                RENAME_EXCHANGE => How::Exchange,
-                _ => How::Other,
-            };
             let rename = |is_gone| {
                 retire(is_gone);
                 rename()
             };
-            let ((), within) = named::moving((old_dir, old), (new_dir, new), how, rename)?;
+            let ((), within) = named::moving((old_dir, old), (new_dir, new), how(flags), rename)?;
             is_within.set(within);
             Ok(())
         }
@@ -164,6 +159,14 @@ unsafe fn move_file(
         }
     }
     Ok(0)
+}
+
+fn how(flags: c_uint) -> How {
+    match flags {
+        0 | RENAME_NOREPLACE => How::Plain,
+        RENAME_EXCHANGE => How::Exchange,
+        _ => How::Other,
+    }
 }
 
 /// Before a managed file gets another name its guard is there, if that depends on the name.

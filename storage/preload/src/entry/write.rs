@@ -61,6 +61,17 @@ struct How {
 }
 
 impl How {
+    /// Where the kernel puts the write, by a descriptor that `appends` or not.
+    #[inline]
+    fn place(&self, appends: bool) -> At {
+        let appends = self.flags & RWF_APPEND != 0 || appends && self.flags & RWF_NOAPPEND == 0;
+        match self.at {
+            At::Cursor if appends => At::CursorAtEnd,
+            _ if appends => At::End,
+            at => at,
+        }
+    }
+
     /// What the block cache is to hear of it.
     fn span(&self, fd: c_int) -> Span {
         match (self.at, self.len) {
@@ -166,13 +177,7 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     slices: Option<D>,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
-    let appends =
-        how.flags & RWF_APPEND != 0 || target.entry.has(mark::APPEND) && how.flags & RWF_NOAPPEND == 0;
-    let place = match how.at {
-        At::Cursor if appends => At::CursorAtEnd,
-        _ if appends => At::End,
-        at => at,
-    };
+    let place = how.place(target.entry.has(mark::APPEND));
     let readable = |all: &D| all.clone().all(|s| app::is_readable(s.as_ptr() as usize, s.len()));
     let Some(slices) = slices.filter(readable) else {
         return target.pass(fd, call);

@@ -5,11 +5,13 @@
 mod call;
 mod calls;
 pub mod entries;
+mod stat;
 
 pub use call::call;
 pub(crate) use call::unsafe_call;
 pub use calls::*;
 pub use entries::each_open;
+pub use stat::*;
 
 /// The value of the thread pointer: unique among a process's living threads, and free to read.
 #[inline]
