@@ -104,7 +104,7 @@ enum Command {
     /// The daemon itself
     #[command(hide = true)]
     Daemon(commands::daemon::Daemon),
-    /// The process that answers for a daemon that stands still
+    /// The process that answers for a daemon that is stopped
     #[command(hide = true)]
     Watchdog,
     /// The commands that the units of attached services call

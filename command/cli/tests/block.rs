@@ -166,7 +166,7 @@ fn who_is_stopped_while_it_leads_holds_nobody_up() {
     for tries in 0.. {
         assert!(tries < 500, "it never led");
         let stopped = Stopped::new(busy.program);
-        wait_for("it to stand still", || stopped.is_still());
+        wait_for("it to be stopped", || stopped.is_still());
         writer.write(1);
         blocks += 1;
         assert!(stopped.is_still(), "nobody else lets it go on");

@@ -92,7 +92,7 @@ fn a_freeze_ends_with_its_command_at_its_limit_and_with_its_daemon() {
     freeze(&place, &[]).succeeds();
     writer.write(2);
     let daemon = place.daemon().expect("a daemon");
-    // Whoever would start the next one stands still.
+    // Whoever would start the next one is stopped.
     signal(writer.run.id().into(), "STOP");
     kill(daemon);
     writer.write(2);

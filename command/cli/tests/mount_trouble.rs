@@ -360,7 +360,7 @@ fn a_frozen_mount_reads_while_its_writes_wait() {
 /// Under `atomic` a data file that the daemon cannot take now is asked for with each write, and it is not kept quiet.
 // Holds: internals/SEMANTICS#policy-atomic
 #[test]
-fn a_data_file_that_is_made_while_the_daemon_stands_still_is_told_and_in_the_log_as_soon_as_it_goes_on() {
+fn a_data_file_that_is_made_while_the_daemon_is_stopped_is_told_and_in_the_log_as_soon_as_it_goes_on() {
     let Some(m) = Mounts::new() else { return };
     fs::write(m.behind("PG_VERSION"), "15\n").expect("written");
     fs::create_dir_all(m.behind("base/5")).expect("made");
@@ -376,7 +376,7 @@ fn a_data_file_that_is_made_while_the_daemon_stands_still_is_told_and_in_the_log
     assert_eq!(status["torn"], true, "{status:#}");
     let said = m.place.seawall(&["status", "--pool", m.place.pool()]);
     assert!(said.out.contains("PAGES CAN TEAR"), "{}", said.out);
-    // The mount may have been told that the daemon stands still, and asks it again within a second. Nothing is synced.
+    // The mount may have been told that the daemon is stopped, and asks it again within a second. Nothing is synced.
     wait_for("a write that is logged", || {
         file.write_all_at(&[2; 8192], 0).expect("written");
         let status = m.place.status();

@@ -53,7 +53,7 @@ enum Loss {
     Power,
     /// Nothing gets out of it or into it.
     Partition,
-    /// Every process stands still, and goes on when another host has the log.
+    /// Every process is stopped, and goes on when another host has the log.
     Pause,
 }
 
@@ -179,7 +179,7 @@ impl Campaign {
                 self.host().signal(self.database.backend(self.host()), "KILL");
                 self.other_clients();
             }
-            Trouble::BackendStopped => self.a_backend_stands_still(),
+            Trouble::BackendStopped => self.a_backend_is_stopped(),
             Trouble::PostmasterKilled => self.starts_anew(),
             Trouble::HostUnplugged => {
                 self.host().unplug();
@@ -214,7 +214,7 @@ impl Campaign {
     }
 
     /// It may have a lock of PostgreSQL's meanwhile, so nobody need go on before it does.
-    fn a_backend_stands_still(&self) {
+    fn a_backend_is_stopped(&self) {
         let backend = self.database.backend(self.host());
         self.host().signal(backend, "STOP");
         std::thread::sleep(Duration::from_millis(500));

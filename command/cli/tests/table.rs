@@ -81,7 +81,7 @@ fn what_is_made_while_the_daemon_is_replaced_waits_for_the_next_one() {
                  open(my $f, '+>', 'base/5/16400') or die; syswrite($f, 'x' x 8192) == 8192 or die;";
     let mut run = cluster::start_until(&place, "atomic", write, "started");
     let daemon = place.daemon().expect("a daemon");
-    // Whoever would start the next one stands still.
+    // Whoever would start the next one is stopped.
     signal(run.id().into(), "STOP");
     kill(daemon);
     cluster::go_on(&mut run);

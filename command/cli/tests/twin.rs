@@ -62,7 +62,7 @@ fn whoever_is_killed_no_acknowledged_write_is_lost_and_the_twin_has_what_a_resta
         let mut redis = pair.redis();
         load.check(&mut redis, &format!("round {round}"));
     }
-    // Two rewrites while the supervisor stands still are more than it can follow.
+    // Two rewrites while the supervisor is stopped are more than it can follow.
     let missed =
         pair.said().matches("does not take over: the end of the append-only file: increment").count();
     assert_eq!(pair.status()["takeovers"], takeovers - missed, "{}", pair.said());

@@ -1,4 +1,4 @@
-//! Nobody waits for one who is busy, or stands still.
+//! Nobody waits for one who is busy, or stopped.
 
 mod common;
 
@@ -66,7 +66,7 @@ fn a_daemon_beside_busy_processes_ends_at_once_and_the_next_starts_at_once() {
     assert!(begin.elapsed() < Duration::from_secs(2), "the next one ran after {:?}", begin.elapsed());
 }
 
-/// A daemon that stands still until this is dropped.
+/// A daemon that is stopped until this is dropped.
 struct Still(u64);
 
 impl Still {
@@ -114,7 +114,7 @@ impl Program {
         line.trim().parse().expect("a number")
     }
 
-    /// Writes ten new files while the daemon stands still. Returns how many milliseconds they took in all.
+    /// Writes ten new files while the daemon is stopped. Returns how many milliseconds they took in all.
     fn writes_on(&mut self, daemon: u64, path: Path) -> u64 {
         let still = Still::new(daemon);
         let took: Vec<u64> = (b'0'..=b'9').map(|i| self.write(&path(&char::from(i).to_string()))).collect();
@@ -149,7 +149,7 @@ fn is_managed(place: &Place, name: &str) -> bool {
 /// All that its process waits is one second, whatever it opens; what it cannot have managed it syncs.
 // Holds: K3
 #[test]
-fn a_daemon_that_stands_still_costs_a_process_one_second() {
+fn a_stopped_daemon_costs_a_process_one_second() {
     if !has("perl") {
         return eprintln!("skipped: needs perl");
     }
@@ -179,7 +179,7 @@ fn a_daemon_that_stands_still_costs_a_process_one_second() {
 
 // Holds: K3
 #[test]
-fn a_daemon_that_stands_still_costs_a_mount_one_second() {
+fn a_stopped_daemon_costs_a_mount_one_second() {
     let Some(m) = Mounts::new().filter(|_| has("perl")) else { return };
     m.mount();
     let mut perl = Command::new("perl");
@@ -237,7 +237,7 @@ const OVERWRITE: &str = "dd if=/dev/zero of=a-wal bs=4096 count=4 conv=notrunc o
 /// Its watchdog gives them what the daemon would: they go on in the log.
 // Holds: K3
 #[test]
-fn processes_that_start_while_the_daemon_stands_still_are_in_the_log() {
+fn processes_that_start_while_the_daemon_is_stopped_are_in_the_log() {
     for less in [false, true] {
         let place = Place::new();
         let run = place.run_command(&["sh"]);
@@ -249,7 +249,7 @@ fn processes_that_start_while_the_daemon_stands_still_are_in_the_log() {
         let took: Duration = (0..5).map(|_| shell.does(OVERWRITE)).sum();
         println!("{took:?}");
         assert!(took < Duration::from_secs(2), "{took:?}");
-        place.run(&["true"]).fails(125, &["stands still", "kill -CONT"]);
+        place.run(&["true"]).fails(125, &["is stopped", "kill -CONT"]);
         drop(still);
         assert!(written(&place) >= before + 15, "{before} {}", written(&place));
         drop(shell.run.stdin.take());
@@ -272,7 +272,7 @@ fn overwrite(place: &Place, name: &str) -> File {
 /// The daemon catches up when it goes on.
 // Holds: K3
 #[test]
-fn who_opens_a_file_while_the_daemon_stands_still_is_seen_afterwards() {
+fn who_opens_a_file_while_the_daemon_is_stopped_is_seen_afterwards() {
     for less in [false, true] {
         let place = Place::new();
         let mut writer = if less { Writer::start_less_privileged(&place) } else { Writer::start(&place) };
@@ -301,7 +301,7 @@ fn replayed(place: &Place) -> (u8, Said) {
 /// The file has left the log before the open returns, as if the daemon had been at work.
 // Holds: K3
 #[test]
-fn what_a_stranger_synced_while_the_daemon_stood_still_is_not_rolled_back() {
+fn what_a_stranger_synced_while_the_daemon_was_stopped_is_not_rolled_back() {
     if !common::is_root() {
         return eprintln!("skipped: an open waits for the daemon of root only");
     }
@@ -418,7 +418,7 @@ fn no_open_waits_for_a_daemon_whose_control_group_is_frozen() {
         })
     });
     group.say(group.state.1);
-    wait_for("all of them to stand still", || group.is_frozen());
+    wait_for("all of them to be frozen", || group.is_frozen());
     let begin = Instant::now();
     drop(overwrite(&place, "x-wal"));
     let took = begin.elapsed();

@@ -6,7 +6,7 @@
 //! * A lane is claimed for the length of one operation, by compare-and-swap, so the lanes of dead processes are easy to
 //!   recognize and threads need no registration.
 //! * `inflight` holds a lower bound of the operation's LSN from before the LSN is drawn until the publish has ended.
-//!   Destage never retires past it, unless another thread took the file's lock from a holder that stands still, and
+//!   Destage never retires past it, unless another thread took the file's lock from a holder that is stopped, and
 //!   retired that write with the file's own content.
 //! * A segment belongs to one lane at a time and is filled from the front. Whatever follows the last record is left
 //!   over from a former use (another `seq`) or torn, hence invalid.
@@ -149,7 +149,7 @@ impl Log {
         counts.map(|(_, lsn)| lsn).fold(next, u64::min) - 1
     }
 
-    /// True for the lane of a write that no longer counts: its thread lost the file's lock while it stood still, and
+    /// True for the lane of a write that no longer counts: its thread lost the file's lock while it was stopped, and
     /// the new holder has synced the file and raised its watermark. The thread finds that out when it goes on.
     fn is_lost(&self, lane: Lane<'_>, inflight: u64) -> bool {
         let (owner, lsn) = (lane.owner().load(SeqCst), lane.lsn().load(SeqCst));
@@ -361,7 +361,7 @@ mod tests {
     use crate::pool;
     use crate::takeover::start;
 
-    /// A write stands still, and another thread has taken its file's lock but has not retired the record yet: until it
+    /// A write is stopped, and another thread has taken its file's lock but has not retired the record yet: until it
     /// has, nothing may be retired past that record.
     #[test]
     fn a_write_that_lost_its_lock_counts_until_its_record_is_retired() {

@@ -53,7 +53,7 @@ impl Owner {
         }
     }
 
-    /// True if the owner's process stands still: stopped by a signal or a debugger, or its control group is frozen.
+    /// True if the owner's process is stopped: by a signal or a debugger, or its control group is frozen.
     pub(crate) fn is_halted(self, shm: &Shm) -> bool {
         self.process(shm).is_some_and(|pid| thread::is_halted(pid.as_raw_nonzero().get() as u32))
     }

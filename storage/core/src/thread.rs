@@ -116,7 +116,7 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// The threads that were about to run show whether all threads of their process stand still.
+    /// The threads that were about to run show whether all threads of their process are halted.
     fn is_halted(&self) -> bool {
         self.waits_in_a_halt() || matches!(self.state(), Some(b'T' | b't'))
     }

@@ -162,7 +162,7 @@ fn cursors_of(world: &World) -> Vec<u64> {
     (0..world.pool.superblock.segments).map(|segment| desk.cursor(segment).load(SeqCst)).collect()
 }
 
-/// A leader stands still at each step of its sync, another process syncs in its place, and the first one goes on.
+/// A leader is stopped at each step of its sync, another process syncs in its place, and the first one goes on.
 // Holds: L22
 #[test]
 fn one_that_is_replaced_at_any_step_harms_nothing_when_it_goes_on() {

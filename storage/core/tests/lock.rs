@@ -39,13 +39,13 @@ fn who_slept_for_it_remembers_that_others_may_sleep() {
     assert_eq!(slot.sleepers(), 0, "who did not sleep knows of nobody");
 }
 
-/// Stands still at its first fence in a cell.
-struct StandsStill {
+/// Is stopped at its first fence in a cell.
+struct Stopped {
     is_there: Cell<Option<Sender<()>>>,
     goes_on: Receiver<()>,
 }
 
-impl sim::Observer for StandsStill {
+impl sim::Observer for Stopped {
     fn fenced(&self, site: sim::Site) {
         if site.file().ends_with("cell.rs")
             && let Some(is_there) = self.is_there.take()
@@ -56,7 +56,7 @@ impl sim::Observer for StandsStill {
     }
 }
 
-/// Takes everybody who is waited for as one that stands still.
+/// Takes everybody who is waited for as one that is stopped.
 struct Impatient;
 
 impl sim::Observer for Impatient {
@@ -65,7 +65,7 @@ impl sim::Observer for Impatient {
     }
 }
 
-/// One stands still while it raises the watermark, and loses the file's lock. Who has it then raises the watermark for good,
+/// One is stopped while it raises the watermark, and loses the file's lock. Who has it then raises the watermark for good,
 /// and the first one must not put its lower value over that.
 #[test]
 fn who_lost_the_lock_while_it_raised_the_watermark_does_not_lower_it() {
@@ -79,7 +79,7 @@ fn who_lost_the_lock_while_it_raised_the_watermark_does_not_lower_it() {
         let (world, m) = (&world, &m);
         threads.spawn(move || {
             let is_there = Cell::new(Some(is_there));
-            sim::install(Some(Rc::new(StandsStill { is_there, goes_on })));
+            sim::install(Some(Rc::new(Stopped { is_there, goes_on })));
             world.destage(m);
         });
         there.recv().expect("it raises the watermark");

@@ -162,13 +162,13 @@ fn regression_a_lock_found_lost_after_a_sync_stays_lost() {
     assert!(!world.is_tracked(&m), "the file left the log first");
 }
 
-/// The process inside stands still. Another one, which comes back from its sync, takes the lock and cannot deal with what
+/// The process inside is stopped. Another one, which comes back from its sync, takes the lock and cannot deal with what
 /// it finds; meanwhile the first one goes on. The lock used to be given back to it, after it had left: from there on it took
 /// itself for a signal handler of its own, retired nothing, and old records came back over what its syncs had acknowledged.
 #[test]
 fn regression_who_lost_its_lock_alive_is_not_inside_when_it_comes_again() {
-    struct StandsStill;
-    impl sim::Observer for StandsStill {
+    struct Stopped;
+    impl sim::Observer for Stopped {
         fn waits(&self) -> bool {
             true
         }
@@ -185,12 +185,12 @@ fn regression_who_lost_its_lock_alive_is_not_inside_when_it_comes_again() {
             let entered = world.slot(&m).enter(world.engine.shm(), world.who(thread));
             entered.alone().expect("this thread is not inside")
         };
-        let stands_still = enter(0);
-        let before = sim::install(Some(Rc::new(StandsStill)));
+        let stopped = enter(0);
+        let before = sim::install(Some(Rc::new(Stopped)));
         let finds_it = enter(1);
         sim::install(before);
         assert!(finds_it.inherited());
-        let (first, second) = if goes_on_first { (stands_still, finds_it) } else { (finds_it, stands_still) };
+        let (first, second) = if goes_on_first { (stopped, finds_it) } else { (finds_it, stopped) };
         drop(first);
         drop(second);
         world.pwrite(&m, 0, b"new", 0);

@@ -168,7 +168,7 @@ impl Control {
         match Status::from_u32(reply.status) {
             _ if reply.magic != MAGIC => Err(ControlError::Refused(Status::BadVersion)),
             Status::Ok => serde_json::from_slice(&body).map_err(|_| garbled()),
-            // The daemon stood still, and goes on. What belongs to the connection must be asked on another one by whoever
+            // The daemon was stopped, and goes on. What belongs to the connection must be asked on another one by whoever
             // keeps it.
             Status::Later if matches!(kind, Kind::AddRoot | Kind::Freeze) => Err(ControlError::Gone),
             Status::Later => {

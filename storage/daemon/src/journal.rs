@@ -2,7 +2,7 @@
 //!
 //! Clients write it themselves. Here: what nobody syncs is hardened all the same, a moment later, so that a foreign
 //! sync(2) makes little durable that the journal lacks; the image goes when the log is closed. Whoever leads the writes
-//! and stands still, or is dead, is [`leader`]'s.
+//! and is stopped, or dead, is [`leader`]'s.
 //!
 //! Invariant: an image is removed only when nothing is registered and nobody has it, and nothing can be written to
 //! the journal from it any more.
@@ -50,11 +50,11 @@ pub struct JournalStatus {
     /// The process that is stopped (a signal, a debugger) while it writes an anchor or a table to the device: everybody waits
     /// for it.
     pub stopped: Option<u32>,
-    /// Processes that stand still (a signal, a debugger, a control group that is frozen) with a batch in hand: others go on
+    /// Processes that are stopped (a signal, a debugger, a control group that is frozen) with a batch in hand: others go on
     /// in their place.
     #[serde(default)]
     pub standing_still: Vec<u32>,
-    /// How often somebody went on in the place of one that stood still.
+    /// How often somebody went on in the place of one that was stopped.
     #[serde(default)]
     pub replaced: u32,
     /// The two copies of a mirrored log.

@@ -3,9 +3,9 @@
 //! | the leader | what is done |
 //! |---|---|
 //! | is dead | its lock is freed, and the next one leads |
-//! | stands still with a batch | nothing: who waits takes its place (`core`, `journal::lock`); `status` names it |
+//! | is stopped with a batch | nothing: who waits takes its place (`core`, `journal::lock`); `status` names it |
 //! | is stopped (SIGSTOP) with an anchor or a table | it is let go on until its lead is over, then it is stopped again |
-//! | stands still there for a debugger | nobody but the debugger can let it go on: it is said loudly |
+//! | is stopped there by a debugger | nobody but the debugger can let it go on: it is said loudly |
 //!
 //! Nobody leads in the place of one that is pinned: whenever it goes on it would put an old anchor over a newer one. To let
 //! it finish is always right, and short: nothing of the application runs until then, and next to nothing between the end
@@ -26,7 +26,7 @@ use crate::process;
 
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(200);
-/// For how long a leader may stand still: whoever only looks at a process stops it for less.
+/// For how long a leader may be stopped: whoever only looks at a process stops it for less.
 const PATIENCE: Duration = Duration::from_millis(800);
 /// What a lead may take once it goes on, before the next look tries again: some slow writes to the device.
 const LEAD: Duration = Duration::from_secs(5);
@@ -52,7 +52,7 @@ impl Lead {
         (self.word >> 32) as u32
     }
 
-    /// How its thread stands still, if it does.
+    /// How its thread was stopped, if it was.
     fn halt(self) -> Option<Halt> {
         match thread::state(self.pid(), self.word as u32)? {
             b'T' => Some(Halt::Stopped),
@@ -62,7 +62,7 @@ impl Lead {
     }
 }
 
-/// Why a thread stands still.
+/// What stopped a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Halt {
     /// By a signal.
@@ -90,7 +90,7 @@ pub(crate) fn run(desk: Desk<'_>, log: &Log) {
     }
 }
 
-/// The lead that stands still, and since when it was seen to.
+/// The lead of a stopped thread, and since when it was seen to.
 fn still(desk: Desk<'_>, before: Option<(Lead, Instant)>) -> Option<(Lead, Instant)> {
     let lead = Lead::now(desk).filter(|lead| lead.halt().is_some())?;
     Some(before.filter(|(former, _)| *former == lead).unwrap_or((lead, Instant::now())))
@@ -238,7 +238,7 @@ mod tests {
         let desk = Desk::new(&memory, 0);
         assert!(still(desk, None).is_none(), "nobody leads");
         lead_by(desk, &sleeper, 1);
-        let first = still(desk, None).expect("it stands still");
+        let first = still(desk, None).expect("it is stopped");
         assert!(still(desk, Some(first)).is_some_and(|(_, since)| since == first.1), "since then");
         lead_by(desk, &sleeper, 2);
         assert!(still(desk, Some(first)).is_some_and(|(_, since)| since != first.1), "it led again");

@@ -40,7 +40,7 @@ pub struct Peer {
 /// # Errors
 /// What the kernel said.
 pub fn listen(path: &Path) -> io::Result<OwnedFd> {
-    // Two processes may accept: the daemon, and its watchdog while it stands still.
+    // Two processes may accept: the daemon, and its watchdog while it is stopped.
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;

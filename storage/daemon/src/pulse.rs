@@ -1,4 +1,4 @@
-//! The daemon's signs of life, for its [watchdog](crate::watchdog), and what it makes up for when it stood still.
+//! The daemon's signs of life, for its [watchdog](crate::watchdog), and what it makes up for when it was stopped.
 //!
 //! | what happened meanwhile | what is done |
 //! |---|---|
@@ -24,7 +24,7 @@ use crate::signs::{ToDaemon, now_ns};
 use crate::state::Daemon;
 use crate::{cache, destaging, hello, net, outside, process};
 
-/// A beat that waited so long: the daemon stood still.
+/// A beat that waited so long: the daemon was stopped, or had no processor.
 const LATE: Duration = Duration::from_millis(500);
 
 /// A watchdog at work.
@@ -76,7 +76,7 @@ fn try_start(daemon: &Arc<Daemon>, listener: &OwnedFd, mut command: Command) -> 
                 break;
             }
         }
-        // It may stand still itself, and without the socket it is of no use.
+        // It may be stopped itself, and without the socket it is of no use.
         let _ = child.kill();
         let _ = child.wait();
         daemon.log.say("the watchdog has ended");
@@ -131,5 +131,5 @@ fn catch_up(daemon: &Daemon, waited: Duration) {
         }
     }
     destaging::round(daemon);
-    daemon.log.say(format!("the daemon stood still for {:.1} s, and has caught up", waited.as_secs_f64()));
+    daemon.log.say(format!("the daemon was stopped for {:.1} s, and has caught up", waited.as_secs_f64()));
 }

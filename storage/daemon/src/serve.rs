@@ -212,7 +212,7 @@ fn finish(daemon: &Daemon, watchdog: Option<Watchdog>) {
     if let Some(kept) = &daemon.kept {
         kept::tell_end(kept, &daemon.log);
     }
-    // It has the listening socket too, and lets processes in while this one stands still: from here on none may come.
+    // It has the listening socket too, and lets processes in while this one is stopped: from here on none may come.
     if let Some(watchdog) = watchdog {
         watchdog.end();
     }

@@ -1,4 +1,4 @@
-//! The watchdog: a small process that answers for a daemon that stands still (SIGSTOP, a debugger, a frozen control group),
+//! The watchdog: a small process that answers for a daemon that is stopped (SIGSTOP, a debugger, a frozen control group),
 //! so that nobody waits for it. It is the daemon's child and ends with it, whatever state it is in itself.
 //!
 //! It asks the daemon for a sign of life ([`pulse`](crate::pulse)) some times a second. While none comes:

@@ -61,7 +61,7 @@ fn in_words(error: Errno) -> io::Error {
     match error {
         Errno::NOTCONN => io::Error::new(io::ErrorKind::NotConnected, "no daemon serves the pool"),
         Errno::BUSY => io::Error::new(io::ErrorKind::ResourceBusy, "the daemon is about to end: try again"),
-        Errno::AGAIN => io::Error::new(io::ErrorKind::TimedOut, "the daemon stands still"),
+        Errno::AGAIN => io::Error::new(io::ErrorKind::TimedOut, "the daemon is stopped, or hangs"),
         Errno::CONNRESET => io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon hung up"),
         Errno::PROTO => io::Error::new(io::ErrorKind::InvalidData, "the daemon's answer makes no sense"),
         other => other.into(),

@@ -117,8 +117,8 @@ pub enum Status {
     Failed = 6,
     /// There is no room for it in the journal now.
     Full = 7,
-    /// The file is not managed for now, while its database is frozen or the daemon is stopped: ask again at its next change
-    /// or sync.
+    /// The file is not managed for now, while its database is frozen or the daemon is stopped: ask again at its next
+    /// change or sync.
     Later = 8,
     /// The file is not managed for now, and is not to be changed either: a copy is taken of its database, which relies on pages
     /// that cannot be torn. Ask again in a moment.

@@ -314,7 +314,7 @@ fn device(j: &JournalStatus) -> String {
         text += &format!("; PROCESS {pid} IS STOPPED while it writes: every sync waits for it");
     }
     for pid in &j.standing_still {
-        text += &format!("; process {pid} stands still in the middle of a write, others go on in its place");
+        text += &format!("; process {pid} is stopped in the middle of a write, others go on in its place");
     }
     text
 }

@@ -96,7 +96,7 @@ impl Database {
         host.with_all_rights(&["install", "-d", "-o", USER, "-g", USER, "-m", "700", &data, RUN]).succeeds();
     }
 
-    /// The disk is another one from now on, with what was flushed. The former host, which stands still, keeps this one.
+    /// The disk is another one from now on, with what was flushed. The former host, which is stopped, keeps this one.
     pub fn is_taken_away(&mut self) -> LoopDevice {
         let copy = self.disk.copy();
         std::mem::replace(&mut self.disk, copy)
@@ -152,7 +152,7 @@ impl Database {
             .collect();
         let said = File::create(self.said(host)).expect("a file");
         let seawall = self.shared.join("seawall").display().to_string();
-        // A shell of the test's own waits for it: that one does not stand still with the host.
+        // A shell of the test's own waits for it: that one is not stopped with the host.
         let waits = ["sh", "-c", "\"$@\" & wait $!", "sh", &seawall];
         let mut run = self.command(host, &[&waits[..], &words].concat());
         let mut run = run.stdout(Stdio::null()).stderr(said).spawn().expect("seawall starts");

@@ -184,10 +184,10 @@ impl Host {
         self.signal_all("KILL", &self.processes());
     }
 
-    /// Every process stands still when this returns, and none is in the middle of a system call. Those do not through which
-    /// the test came in: who waits for them outside would stand still too.
+    /// Every process is stopped when this returns, and none is in the middle of a system call. Those do not through which
+    /// the test came in: who waits for them outside would be stopped too.
     pub fn pause(&self) {
-        wait_for("every process to stand still", || {
+        wait_for("every process to be stopped", || {
             let all = self.own_processes();
             self.signal_all("STOP", &all);
             all.iter().flat_map(Process::states).all(|state| ['T', 'Z'].contains(&state))

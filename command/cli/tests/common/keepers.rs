@@ -37,7 +37,7 @@ impl Keeper {
         self.process.wait().expect("reaped");
     }
 
-    /// It stands still (`STOP`), or goes on (`CONT`).
+    /// It is stopped (`STOP`), or goes on (`CONT`).
     pub fn signal(&self, name: &str) {
         signal(self.process.id().into(), name);
     }

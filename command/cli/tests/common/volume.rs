@@ -109,7 +109,7 @@ impl Volume {
         self.cut_with(daemon, running);
     }
 
-    /// The same with a daemon that may stand still.
+    /// The same with a daemon that may be stopped.
     pub fn cut_with(&mut self, daemon: u64, running: Running) {
         let processes = processes(running.run.id());
         // Else it would close the log when its last client is gone, or be replaced by it.

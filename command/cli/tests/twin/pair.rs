@@ -141,7 +141,7 @@ impl Pair {
         self.supervise();
     }
 
-    /// Kills the primary while supervisor and twin stand still, so that the tail is long. What an ordinary server loads from the
+    /// Kills the primary while supervisor and twin are stopped, so that the tail is long. What an ordinary server loads from the
     /// file that is left.
     pub fn kill_primary_and_keep_its_file(&self, meanwhile: impl FnOnce(&mut Redis)) -> Contents {
         let before = self.process("primary");

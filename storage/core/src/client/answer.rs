@@ -17,7 +17,7 @@ pub enum Registered {
     File(FileRef),
     /// The file must not be managed, because of its kind or its place.
     Bypass,
-    /// Not now: its database is frozen, or the daemon stands still and its watchdog answered.
+    /// Not now: its database is frozen, or the daemon is stopped and its watchdog answered.
     Later,
     /// Not now, and the file must not be changed either: a copy is being taken.
     Suspended,
@@ -77,8 +77,8 @@ impl Registered {
                  data file",
             ),
             Self::Later => Some(
-                "a data file is not in the log yet, so its pages can tear: the daemon stands still, or cannot \
-                 take it now",
+                "a data file is not in the log yet, so its pages can tear: the daemon is stopped, or cannot take \
+                 it now",
             ),
             Self::Suspended => Some(
                 "a data file is not in the log yet, so its pages can tear: its database has been frozen for \
@@ -111,7 +111,7 @@ pub enum Course {
 
 impl Course {
     /// True if the front does not ask again for this directory: its names cannot be in the log. A daemon that is
-    /// frozen, stands still or is away decides nothing about that.
+    /// frozen, is stopped or is away decides nothing about that.
     pub fn refuses_directory(self) -> bool {
         match self {
             Self::Leave | Self::AskAgain => true,
@@ -218,7 +218,7 @@ pub(super) fn hardened(reply: &Reply) -> Result<(), Errno> {
     }
 }
 
-/// Tells the daemon's answer to a ping from its watchdog's, which says that the daemon stands still.
+/// Tells the daemon's answer to a ping from its watchdog's, which says that the daemon is stopped.
 pub(super) fn stands(reply: &Reply) -> Result<(), Errno> {
     match status(reply) {
         Status::Refused => Err(Errno::AGAIN),

@@ -1,4 +1,4 @@
-//! What a process knows of its daemon: whether it stands still, and whether it failed to answer a moment ago.
+//! What a process knows of its daemon: whether it is stopped, and whether it failed to answer a moment ago.
 //!
 //! Lock-free: a signal handler may ask.
 
@@ -20,9 +20,9 @@ pub struct Line {
 pub enum Hearing {
     /// Nothing else is known.
     Speaks,
-    /// It stands still: it is not asked.
+    /// It is stopped: it is not asked.
     Silent,
-    /// It stood still. This thread finds out whether it still does.
+    /// It was stopped. This thread finds out whether it still does.
     Probe,
 }
 
@@ -60,12 +60,12 @@ impl Line {
         }
     }
 
-    /// True while the daemon stands still.
+    /// True while the daemon is stopped.
     pub fn is_silent(&self) -> bool {
         self.silent_until.load(Relaxed) != 0
     }
 
-    /// Notes whether the daemon is there, or stands still.
+    /// Notes whether the daemon is there, or is stopped.
     pub fn heard(&self, is_there: bool, now_ns: u64) {
         self.silent_until.store(if is_there { 0 } else { now_ns + PAUSE_NS }, Relaxed);
     }

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | is away | nobody listens | asks again later; what must not go around the log waits for the next one |
 //! | is at work | it answers a [ping](Kind::Ping) | waits for the answer |
-//! | stands still (SIGSTOP, a debugger, a frozen cgroup) | it answers nothing, not even a ping | waits half a second for the answer and half a second for the ping, once; then it sends nothing but a short ping now and then, and uses the disk |
+//! | is stopped (SIGSTOP, a debugger, a frozen cgroup) | it answers nothing, not even a ping | waits half a second for the answer and half a second for the ping, once; then it sends nothing but a short ping now and then, and uses the disk |
 //!
 //! Not handled here: sockets and descriptors (the front's transport), and what the answer to Hello makes of a process
 //! ([`Engine::join`]).
@@ -38,7 +38,7 @@ pub use transport::{Received, Transport};
 
 /// How long to wait for an answer before a ping, and for the answer to that ping: a second in all.
 const PATIENCE_US: u32 = 500_000;
-/// How long a daemon that stands still gets to answer the ping, once a second: an answer takes less than a tenth of
+/// How long a daemon that is stopped gets to answer the ping, once a second: an answer takes less than a tenth of
 /// that.
 const PROBE_US: u32 = 5_000;
 /// How long and how often to ask again for a file that is suspended.
@@ -258,7 +258,7 @@ impl<T: Transport> Client<T> {
         insist: Option<&Engine>,
     ) -> Option<Received<T::Descriptors>> {
         self.ask_now(kind, &[], fd).or_else(|| {
-            // A daemon that stands still is not replaced.
+            // A daemon that is stopped is not replaced.
             let engine = insist.filter(|_| !self.line.is_silent())?;
             let nap = |ns| self.transport.nap_ns(ns);
             self.patience.insist(engine, || self.transport.now_ns(), nap, || self.ask(kind, &[], fd).ok())
@@ -313,10 +313,10 @@ impl<T: Transport> Client<T> {
     }
 
     /// Asks a daemon that has not answered whether it is there at all. Any answer shows that it is, except its
-    /// watchdog's, which says that it stands still.
+    /// watchdog's, which says that it is stopped.
     ///
     /// # Errors
-    /// AGAIN if it stands still, which is remembered; other errors if it is gone.
+    /// AGAIN if it is stopped, which is remembered; other errors if it is gone.
     #[cold]
     fn is_there(&self, limit_us: u32) -> Result<(), Errno> {
         let answered = self

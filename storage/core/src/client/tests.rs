@@ -208,7 +208,7 @@ impl Transport for Front {
 }
 
 #[test]
-fn a_daemon_at_work_is_waited_for_and_one_that_stands_still_costs_a_second() {
+fn a_daemon_at_work_is_waited_for_and_a_stopped_one_costs_a_second() {
     let client = Front::client(|kind| match kind {
         Kind::Ping => Does::Answers(Status::Ok),
         _ => Does::Nothing,
@@ -239,7 +239,7 @@ fn a_daemon_at_work_is_waited_for_and_one_that_stands_still_costs_a_second() {
 }
 
 #[test]
-fn by_its_watchdog_a_daemon_is_known_to_stand_still() {
+fn by_its_watchdog_a_daemon_is_known_to_be_stopped() {
     let client = Front::client(|kind| match kind {
         Kind::Ping => Does::Answers(Status::Refused),
         _ => Does::Nothing,

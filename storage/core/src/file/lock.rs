@@ -3,7 +3,7 @@
 //! ```text
 //!            compare-and-swap                     swap to 0, wake
 //!   free ───────────────────────▶ held by owner ─────────────────▶ free
-//!                                      │ the owner's process is dead, or stands still (stopped, frozen), or it
+//!                                      │ the owner's process is dead, or stopped, or frozen, or it
 //!                                      ▼ has not moved for two seconds (a thread that was torn out of its call)
 //!                                 held by the waiter that noticed
 //! ```
@@ -35,7 +35,7 @@ const SPINS: u32 = 128;
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 /// Naps before a live holder counts as lost: two seconds.
 const NAPS_UNTIL_STUCK: u32 = 1000;
-/// Naps between two checks whether the holder's process stands still, which makes the holder count as lost: some 30 ms.
+/// Naps between two checks whether the holder's process is stopped, which makes the holder count as lost: some 30 ms.
 const NAPS_UNTIL_LOOK: u32 = 14;
 
 /// Naps until a waiter goes on although nobody has finished the publish of a dead holder: five seconds, as long as a

@@ -46,7 +46,7 @@ impl Slot<'_> {
 }
 
 /// The exclusive right to raise a file's watermark. The file's lock is not enough: a holder that lost it alive, because
-/// it stood still, may be in the middle of raising the cell, and would overwrite a later value with a lower one.
+/// it was stopped, may be in the middle of raising the cell, and would overwrite a later value with a lower one.
 struct Turn<'a> {
     slot: Slot<'a>,
     me: u64,

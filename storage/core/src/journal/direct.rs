@@ -130,7 +130,7 @@ fn sent(
 ) -> Option<usize> {
     let len = if link.has_data() { len } else { 0 };
     let line = frame.followed_by(len).seal();
-    // A sender in the middle of a frame that is gone or stands still leaves the mark set.
+    // A sender in the middle of a frame that is gone or stopped leaves the mark set.
     if link.sending().compare_exchange(0, lead.word(), SeqCst, Relaxed).is_err() {
         return None;
     }

@@ -1,16 +1,16 @@
-//! The lead: who writes batches. It outlives no one, and nobody waits for a leader that is dead or stands still.
+//! The lead: who writes batches. It outlives no one, and nobody waits for a leader that is dead or stopped.
 //!
 //! ```text
 //!           compare-and-swap                    store 0, bell, wake
 //!   free ──────────────────────▶ a leader ─────────────────────────▶ free
-//!                                   │ it is dead, or stands still
+//!                                   │ it is dead, or stopped
 //!                                   ▼
 //!                                a waiter that noticed
 //! ```
 //!
 //! # A leader that is replaced
 //!
-//! A process may stand still for any length of time, because of SIGSTOP, a debugger, or a frozen control group (`docker
+//! A process may be stopped for any length of time, because of SIGSTOP, a debugger, or a frozen control group (`docker
 //! pause`). When it goes on, it does what it was about to do, wherever that was, and nothing on a device revokes a
 //! write whose place is in a register already. So a leader may be replaced at *any* step, also by mistake, and whatever
 //! it does afterwards is harmless:
@@ -23,7 +23,7 @@
 //! * Cursors move by compare-and-swap from their values at the beginning of the capture; everything else only grows.
 //!
 //! What cannot be done that way is done *pinned*: changes of tables in memory, anchors, the membership of a mirror.
-//! Others wait for a leader that stands still while it is pinned, and the daemon makes it go on if it can.
+//! Others wait for a leader that is stopped while it is pinned, and the daemon makes it go on if it can.
 //!
 //! Replacing a leader that only waits for a slow device costs a write and gains nothing. So a leader that runs, or
 //! waits in the kernel, gets a long time, and twice as long after each replacement with no commit since.
@@ -45,7 +45,7 @@ use crate::thread::{Doing, Thread};
 /// About a microsecond: a device is rarely faster than a thread can fall asleep and be woken.
 const SPINS: u32 = 16;
 const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
-/// Naps before a leader that stands still is replaced: some 25 ms.
+/// Naps before a leader that is stopped is replaced: some 25 ms.
 const PATIENCE: u32 = 10;
 /// Naps before a leader that runs, or waits for its device, is replaced: a second.
 const PATIENCE_AT_WORK: u32 = 500;
@@ -173,7 +173,7 @@ impl<'a> Wait<'a> {
         Self { desk, client, spins: 0, capture: 0, bell: 0, lead: LeadWord(0), naps: 0, leads_next }
     }
 
-    /// Leads if nobody does, or in place of a leader that is dead or stands still, which is checked when the wait takes
+    /// Leads if nobody does, or in place of a leader that is dead or stopped, which is checked when the wait takes
     /// long.
     pub(super) fn try_lead(&mut self) -> Option<Lead<'a>> {
         let lead = LeadWord(self.desk.lock().load(Acquire));

@@ -12,7 +12,7 @@
 //! * After a crash the image read from the journal is one that persistent memory could have left: a batch holds no
 //!   store without everything that had been fenced before it. For records see `capture`; tables are written by the
 //!   thread that changes them, with the lock held.
-//! * One leader's device write is under way at a time, plus those of leaders that were replaced while they stood still.
+//! * One leader's device write is under way at a time, plus those of leaders that were replaced while they were stopped.
 //!   A batch counts when [`Desk::last`](seawall_wire::desk::Desk::last) names it: by a compare-and-swap after the
 //!   device's success, which fails for a leader that was replaced. A leader that dies before that leaves nothing: its
 //!   successor begins with another number.

@@ -76,7 +76,7 @@ pub fn bury_dead(desk: Desk<'_>) {
     bury(desk, |seat| sitting(seat).is_some_and(|thread| thread.is_dead() || thread.doing() == Doing::Ended));
 }
 
-/// Processes that stand still, or stood still until now, while they had a batch to write, and were replaced: by their
+/// Processes that are stopped, or were until now, while they had a batch to write, and were replaced: by their
 /// numbers, if these belong to this namespace.
 #[cfg(feature = "std")]
 pub fn replaced(desk: Desk<'_>) -> impl Iterator<Item = u32> + use<'_> {

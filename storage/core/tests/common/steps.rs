@@ -26,8 +26,8 @@ pub struct Steps {
     action: RefCell<Option<Action>>,
     /// The process that runs; all before it are dead.
     process: Cell<u32>,
-    /// The one before it lives, and stands still.
-    stands_still: Cell<bool>,
+    /// The one before it lives, and is stopped.
+    is_stopped: Cell<bool>,
 }
 
 impl Steps {
@@ -39,7 +39,7 @@ impl Steps {
             at: Cell::new(None),
             action: RefCell::default(),
             process: Cell::new(1),
-            stands_still: Cell::new(false),
+            is_stopped: Cell::new(false),
         });
         sim::install(Some(Rc::clone(&steps) as Rc<dyn sim::Observer>));
         steps
@@ -91,12 +91,12 @@ impl Steps {
         }
     }
 
-    /// Another process acts while this one stands still, and this one goes on.
+    /// Another process acts while this one is stopped, and this one goes on.
     pub fn meanwhile(&self, act: impl FnOnce()) {
         self.process.set(self.process.get() + 1);
-        self.stands_still.set(true);
+        self.is_stopped.set(true);
         act();
-        self.stands_still.set(false);
+        self.is_stopped.set(false);
         self.process.set(self.process.get() - 1);
     }
 
@@ -128,9 +128,9 @@ impl sim::Observer for Steps {
         Some(self.process.get())
     }
     fn is_dead(&self, process: u32) -> Option<bool> {
-        Some(process < self.process.get() && !self.stands_still.get())
+        Some(process < self.process.get() && !self.is_stopped.get())
     }
     fn replaces(&self, _process: u32) -> Option<bool> {
-        Some(self.stands_still.get())
+        Some(self.is_stopped.get())
     }
 }

@@ -104,8 +104,8 @@ impl StandIn {
             return;
         }
         let error = format!(
-            "the daemon of this pool, process {}, stands still: it was stopped, or a debugger holds it. \
-             Databases go on meanwhile. Let the daemon go on with `kill -CONT {0}`, or kill it",
+            "the daemon of this pool, process {}, is stopped: by a signal (SIGSTOP), a debugger or a frozen \
+             control group. Databases go on meanwhile. Let the daemon go on with `kill -CONT {0}`, or kill it",
             self.daemon
         );
         let body = serde_json::to_vec(&control::Failure { error }).unwrap_or_default();

@@ -187,7 +187,7 @@ impl State {
 /// Others may send again.
 pub(super) fn release(desk: Desk<'_>) {
     for link in desk.links() {
-        // Else it is the word of somebody who stands still.
+        // Else it is the word of somebody who is stopped.
         let _ = link.sending().compare_exchange(DAEMON, 0, SeqCst, SeqCst);
     }
 }
