@@ -3,17 +3,18 @@
 //! Every byte is a stranger's until the peer's credentials are known, and untrusted afterwards: a message of
 //! the wrong length, version or kind is answered with a status, never with a panic.
 
+mod answer;
+
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use seawall_core::journal::{Copies as _, Lent};
 use seawall_core::{Errno, FileRef};
-use seawall_wire::message::{Kind, MAGIC, MESSAGE_MAX, Reply, Request, Retire, Status};
-use serde::Serialize;
-use zerocopy::{FromBytes, IntoBytes};
+use seawall_wire::message::{Kind, MAGIC, Reply, Request, Retire, Status};
+use zerocopy::FromBytes;
 
 use crate::cache::{self, Zone};
 use crate::net::{self, Message, Peer};
@@ -24,46 +25,7 @@ use crate::{
     ahead, closing, control, destaging, directories, freeze, guarding, hello, lend, letting_go, outside,
     rebuild, register, roots, status, tablespaces, tree, users,
 };
-
-/// JSON longer than this travels in a file instead.
-const INLINE_MAX: usize = MESSAGE_MAX / 2;
-
-/// What goes back.
-struct Answer<'a> {
-    reply: Reply,
-    body: Vec<u8>,
-    descriptors: Vec<BorrowedFd<'a>>,
-    /// Behind those: duplicates made for this answer.
-    duplicates: Vec<OwnedFd>,
-}
-
-impl<'a> Answer<'a> {
-    fn of(reply: Reply, descriptors: Vec<BorrowedFd<'a>>) -> Self {
-        Self { reply, body: Vec::new(), descriptors, duplicates: Vec::new() }
-    }
-
-    fn status(status: Status) -> Self {
-        Self::of(Reply::new(status), Vec::new())
-    }
-
-    fn json(status: Status, body: &impl Serialize) -> Self {
-        match serde_json::to_vec(body) {
-            Ok(body) => Self { body, ..Self::status(status) },
-            Err(e) => Self::failed(format!("cannot encode the answer as JSON: {e}")),
-        }
-    }
-
-    fn failed(error: impl ToString) -> Self {
-        Self::json(Status::Failed, &control::Failure { error: error.to_string() })
-    }
-}
-
-fn answered<'d>(done: Result<impl Serialize, impl ToString>) -> Answer<'d> {
-    match done {
-        Ok(body) => Answer::json(Status::Ok, &body),
-        Err(error) => Answer::failed(error),
-    }
-}
+use answer::{Answer, answered, send};
 
 /// One connection: the holds it has.
 struct Connection<'d> {
@@ -96,25 +58,6 @@ pub(crate) fn serve(daemon: &Daemon, socket: &OwnedFd) {
     if let Some(id) = connection.freeze {
         freeze::thaw_own(daemon, id);
     }
-}
-
-fn send(socket: &OwnedFd, answer: Answer<'_>) -> std::io::Result<()> {
-    let Answer { mut reply, body, mut descriptors, duplicates } = answer;
-    descriptors.extend(duplicates.iter().map(AsFd::as_fd));
-    if body.len() > INLINE_MAX {
-        return net::send(socket, reply.as_bytes(), &[in_file(&body)?.as_fd()]);
-    }
-    reply.body_len = body.len() as u32;
-    let mut bytes = reply.as_bytes().to_vec();
-    bytes.extend_from_slice(&body);
-    net::send(socket, &bytes, &descriptors)
-}
-
-fn in_file(body: &[u8]) -> std::io::Result<std::fs::File> {
-    let memory = rustix::fs::memfd_create("seawall-reply", rustix::fs::MemfdFlags::CLOEXEC)?;
-    let file = std::fs::File::from(memory);
-    std::os::unix::fs::FileExt::write_all_at(&file, body, 0)?;
-    Ok(file)
 }
 
 impl<'d> Connection<'d> {
@@ -413,6 +356,8 @@ fn file_of(body: &[u8]) -> Option<FileRef> {
 
 #[cfg(test)]
 mod tests {
+    use zerocopy::IntoBytes;
+
     use super::*;
     use crate::options::Options;
     use crate::start;
