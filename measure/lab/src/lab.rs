@@ -35,7 +35,7 @@ impl Lab {
         ensure_writable(&common.out)?;
         let work = WorkDir::create(common.work.as_deref(), &common.out.join("work"), &identity, common.keep)?;
         work.ensure_room(space)?;
-        let tools = Tools::find(common.seawall.as_deref(), &identity, &work.bin())?;
+        let tools = Tools::find(common.seawall.as_deref(), &identity, &work)?;
         let machine = Machine::describe(work.path());
         let pool = Pool::create(&tools, &identity, common.pool_size.unwrap_or(POOL_BYTES), "")?;
         progress.note(&format!("medium: {}", pool.medium()));

@@ -167,6 +167,7 @@ impl Pool {
         if let Some(preload) = &self.tools.preload {
             command.env("SEAWALL_PRELOAD", preload);
         }
+        command.env("XDG_DATA_HOME", &self.tools.state);
         command
     }
 

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 pub use seawall_load::installed::find_in_path;
 
 use crate::identity::Identity;
+use crate::workdir::WorkDir;
 
 const PRELOAD: &str = "libseawall_preload.so";
 
@@ -20,11 +21,13 @@ pub struct Tools {
     pub load: PathBuf,
     /// Set when the preload library is not where `seawall` looks by itself.
     pub preload: Option<PathBuf>,
+    /// Where `seawall` keeps what it learned of a database.
+    pub state: PathBuf,
 }
 
 impl Tools {
-    /// Finds our own programs; `stage` is where they are copied when another user has to run them.
-    pub fn find(seawall: Option<&Path>, identity: &Identity, stage: &Path) -> Result<Self> {
+    /// Finds our own programs, and copies them to `work` when another user has to run them.
+    pub fn find(seawall: Option<&Path>, identity: &Identity, work: &WorkDir) -> Result<Self> {
         let own_dir = env::current_exe().context("cannot find this program")?;
         let own_dir = own_dir.parent().context("this program has no directory")?;
         let seawall = match seawall {
@@ -40,9 +43,10 @@ impl Tools {
             ensure!(program.is_file(), "{} is missing: build it with `make build`{hint}", program.display());
         }
         let preload = env::var_os("SEAWALL_PRELOAD").map(PathBuf::from);
-        let tools = Tools { seawall: fs::canonicalize(seawall)?, load: fs::canonicalize(load)?, preload };
+        let (seawall, load) = (fs::canonicalize(seawall)?, fs::canonicalize(load)?);
+        let tools = Tools { seawall, load, preload, state: work.state() };
         // Another user may not reach our build directory (a checkout under /root, say).
-        if identity.is_other() { tools.copied_to(stage) } else { Ok(tools) }
+        if identity.is_other() { tools.copied_to(&work.bin()) } else { Ok(tools) }
     }
 
     fn copied_to(&self, stage: &Path) -> Result<Self> {
@@ -58,6 +62,7 @@ impl Tools {
             seawall: copy(&self.seawall, "seawall")?,
             load: copy(&self.load, "seawall-load")?,
             preload: preload.map(|path| copy(&path, PRELOAD)).transpose()?,
+            state: self.state.clone(),
         })
     }
 }

@@ -40,7 +40,7 @@ impl WorkDir {
             );
         }
         let lock = lock(&path)?;
-        for name in ["bin", "data", "log"] {
+        for name in ["bin", "data", "log", "state"] {
             let dir = path.join(name);
             let _ = fs::remove_dir_all(&dir);
             identity.create_dir(&dir)?;
@@ -76,6 +76,11 @@ impl WorkDir {
         self.path.join("bin")
     }
 
+    /// What Seawall keeps from one run of a program to the next, below `seawall`.
+    pub fn state(&self) -> PathBuf {
+        self.path.join("state")
+    }
+
     /// The directory of PostgreSQL's sockets.
     pub fn sockets(&self) -> &Path {
         &self.sockets
@@ -107,6 +112,7 @@ impl Drop for WorkDir {
         if !self.keep {
             let _ = fs::remove_dir_all(self.path.join("data"));
             let _ = fs::remove_dir_all(self.path.join("bin"));
+            let _ = fs::remove_dir_all(self.state());
         }
     }
 }

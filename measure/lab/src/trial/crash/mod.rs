@@ -2,8 +2,8 @@
 //! everything is timed from the kill, whatever somebody does in between.
 //!
 //! After a kill reads find warm files, as the page cache outlives processes. A power cut is stood in for: the daemon is
-//! killed in the same instant, what the file system holds is written and all its caches are dropped, and what belongs to the
-//! boot is removed, so that Seawall's part is a replay of its log. Bare data then has what its fsyncs had to make durable and
+//! killed in the same instant, what the file system holds is written and all its caches are dropped, what belongs to the boot
+//! is removed, so that Seawall's part is a replay of its log, and its notes of what memory held become another boot's. Bare data then has what its fsyncs had to make durable and
 //! more: a real power cut takes that away, and costs neither side time.
 
 mod load;
@@ -77,8 +77,22 @@ fn cut(stage: &Stage<'_>, prepared: &Prepared) -> Result<()> {
     for gone in prepared.pool.iter().flat_map(|pool| pool.memory()) {
         let _ = fs::remove_file(gone);
     }
+    give_notes_another_boot(stage)?;
     stage.lab.work.sync()?;
     fs::write("/proc/sys/vm/drop_caches", "3").context("cannot drop the kernel's caches")
+}
+
+/// A note that names this boot would be taken for one of a server that crashed alone.
+fn give_notes_another_boot(stage: &Stage<'_>) -> Result<()> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().replace('-', "");
+    let notes = stage.lab.work.state().join("seawall/recoveries");
+    for entry in fs::read_dir(notes).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|kind| kind == "warm") {
+            let note = fs::read_to_string(entry.path())?;
+            fs::write(entry.path(), note.replacen(&boot, &"0".repeat(boot.len()), 1))?;
+        }
+    }
+    Ok(())
 }
 
 fn wall_us() -> Result<u64> {
