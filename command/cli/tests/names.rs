@@ -153,6 +153,36 @@ fn relations_are_made_and_removed_without_the_disk() {
     }
 }
 
+/// A new relation's pages go around the log until somebody syncs it, and each later one is a record, whoever synced it.
+// Holds: internals/SEMANTICS#policy-atomic
+#[test]
+fn a_new_relation_goes_around_the_log_until_another_process_syncs_it() {
+    for is_on_disk in [false, true] {
+        let place = if is_on_disk { Place::on_disk("16M") } else { Place::new() };
+        let Some(mut scene) = at(place, "ext4", &[]) else { return };
+        let base = scene.data.join("base/5");
+        fs::create_dir_all(&base).expect("made");
+        fs::write(scene.data.join("PG_VERSION"), "15\n").expect("written");
+        scene.sync();
+        let data = scene.data.to_str().expect("text");
+        let mut running =
+            scene.run_as(&["--preset", "postgres", "--policy", "atomic"], &["unsynced", data, "100"]);
+        assert_eq!(until(&mut running, "made"), 0);
+        let path = base.join("16384");
+        assert_eq!(file(&scene, &path), Value::Null, "nothing of it is in the log");
+        writeln!(running.to.as_mut().expect("a pipe"), "sync").expect("told");
+        assert_eq!(until(&mut running, "over"), 0);
+        let relation = file(&scene, &path);
+        assert_eq!((&relation["tracked"], &relation["writes"]), (&true.into(), &1.into()), "{relation}");
+        scene.cut(running);
+        scene.recover();
+        let pages = fs::read(&path).expect("read");
+        assert_eq!(pages.len(), 100 * 8192);
+        assert!(pages[..8192].iter().all(|byte| *byte == b'b'), "its first page was a record");
+        assert!(pages[8192..].iter().all(|byte| *byte == b'a'), "the others were synced");
+    }
+}
+
 /// A MariaDB with one schema, as far as the preset knows, on a disk of its own; served on a mount, if `is_mount`.
 fn mariadb(place: Place, is_mount: bool) -> Option<Volume> {
     let mut scene = at(place, "ext4", &[])?;

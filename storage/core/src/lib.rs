@@ -52,7 +52,8 @@ pub mod thread;
 pub use engine::Registered;
 pub use engine::naming;
 pub use engine::{
-    At, AttachError, Begun, Change, Engine, JoinError, NameDue, Out, Place, RealDue, Scope, Syncing, Turn,
+    Around, At, AttachError, Begun, Change, Engine, JoinError, NameDue, Out, Place, RealDue, Right, Scope,
+    Syncing, Turn,
 };
 pub use file::FileRef;
 pub use owner::Owner;

@@ -176,6 +176,17 @@ pub fn may_be_tablespace(link: &[u8]) -> bool {
     link.windows(AMONG.len()).any(|part| part == AMONG)
 }
 
+/// True for a file of which nothing has to survive a power cut before its first sync, when it was made anew, and whose every
+/// write is logged from then on: a table or an index of PostgreSQL ([`unsynced`](crate::Right)).
+pub fn begins_unsynced(shm: &Shm, path: &[u8]) -> bool {
+    let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
+    roots.any(|root| {
+        let is_atomic = root.kind() == Some(Preset::Postgres) && root.policy() == Policy::Atomic;
+        let mut room = [0; ROOT_PATH_MAX];
+        is_atomic && relative(root.path(&mut room), path).is_some_and(postgres::is_in_database)
+    })
+}
+
 /// True if there are databases whose tablespaces must be managed.
 pub fn has_tablespaces(shm: &Shm) -> bool {
     let roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));

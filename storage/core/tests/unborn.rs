@@ -74,6 +74,48 @@ fn what_was_written_is_there_whatever_the_disk_had_of_the_file() {
     }
 }
 
+/// Its program wrote it around the log, and nobody had synced it by then.
+#[test]
+fn what_it_had_when_it_was_registered_is_there_too() {
+    for has in EACH {
+        for is_on_disk in [false, true] {
+            let world = if is_on_disk { World::on_block(16 << 20) } else { World::new(16 << 20) };
+            let base = Directory::below(&world, "base");
+            base.make("1");
+            let mut content: Vec<u8> = (0..20_000).map(|i| (i / 7) as u8).collect();
+            fs::write(base.at("1"), &content).expect("written");
+            let m = world.manage_as("base/1", Begins::InLogWithName, true);
+            world.pwrite(&m, 0, b"another page", 8192);
+            content[8192..][..12].copy_from_slice(b"another page");
+            assert!(!world.fsync(&m), "all of it is in the log");
+            has.leave(&m.path);
+            drop((m, base));
+            let (done, dir, _memory) = world.recover();
+            done.unwrap_or_else(|error| panic!("{has:?}, {is_on_disk}: {error}"));
+            assert_eq!(fs::read(dir.path().join("base/1")).expect("read"), content, "{has:?}");
+        }
+    }
+}
+
+/// A file that the log has no room for is synced instead, and stays outside.
+#[test]
+fn one_with_more_than_the_log_has_room_for_is_synced() {
+    let world = World::new(16 << 20);
+    let base = Directory::below(&world, "base");
+    base.make("1");
+    let content = vec![7; 32 << 20];
+    fs::write(base.at("1"), &content).expect("written");
+    let m = world.manage_as("base/1", Begins::InLogWithName, true);
+    let slot = world.slot(&m);
+    assert!(!slot.state().has(seawall_core::file::Flag::TRACKED));
+    assert!(!world.engine.is_dirty(m.name), "its records are retired");
+    assert!(slot.watermark() > seawall_core::file::UNBORN, "the disk has it");
+    drop((m, base));
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert!(fs::read(dir.path().join("base/1")).expect("read") == content);
+}
+
 #[test]
 fn it_has_the_name_that_it_got_in_the_end() {
     for has in EACH {

@@ -1,7 +1,7 @@
 //! A file on its way into the log: each step of its [registration](crate::register), in order.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,10 @@ use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
 use crate::{directories, evict, foreign, forget};
+
+/// A new file that nobody has synced yet, and that has more, is synced when it is registered; the content of any other one goes
+/// to the log, bytes.
+const CONTENT_MOST: u64 = 64 << 10;
 
 /// The file, and the directory that it belongs to.
 pub(crate) struct Candidate<'d> {
@@ -120,7 +124,10 @@ impl<'d> Candidate<'d> {
         if self.entry.policy != Policy::Atomic {
             return Ok(How::Outside);
         }
-        if directories::has_name(self.daemon, file, &self.path) {
+        let begins_unsynced =
+            policy::begins_unsynced(self.daemon.engine.shm(), self.path.as_os_str().as_bytes());
+        let most = if begins_unsynced { CONTENT_MOST } else { 0 };
+        if directories::has_name(self.daemon, file, &self.path, most) {
             return Ok(How::InLogWithName);
         }
         match make_durable(file, &self.path) {
@@ -172,9 +179,16 @@ impl<'d> Candidate<'d> {
         let (root, path) = (self.root, self.path.clone());
         let managed = Managed { reference, root, is_directory: false, file, destaged, path, dev, ino };
         let managed = daemon.files.insert(managed);
-        // One whose name is in the log need not be on the disk.
-        let sync = || if matches!(begins, How::InLogWithName) { Ok(()) } else { real_sync(&managed) };
-        registered.admit(daemon.me(), sync).ok_or_else(|| {
+        let sync = || real_sync(&managed);
+        let admitted = match begins {
+            // Neither its name nor its content need be on the disk.
+            How::InLogWithName => {
+                let with_name = || make_durable(&managed.file, &managed.path).map_err(|e| errno(&e));
+                registered.admit_with_content(daemon.me(), managed.file.as_fd(), with_name)
+            }
+            _ => registered.admit(daemon.me(), sync),
+        };
+        admitted.ok_or_else(|| {
             forget::strike_out(daemon, reference.slot, self.inode);
             self.refuse("the table of files is full")
         })
@@ -203,6 +217,10 @@ impl<'d> Candidate<'d> {
 fn has_reached_the_disk(error: &std::io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     !matches!(errno, None | Some(Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS | Errno::ROFS))
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// Content, inode and name on disk: from here on the log can stand for what is written. (A file that is not

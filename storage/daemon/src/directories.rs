@@ -140,11 +140,11 @@ fn enter(
     })
 }
 
-/// True if the log has the name of the file at `path`, which has just been made and is empty: its directory is in the log, or
-/// gets there now. Asked for by whoever has the turn of `registering`.
-pub(crate) fn has_name(daemon: &Daemon, file: &File, path: &Path) -> bool {
-    let is_empty = |stat: &Stat| stat.st_size == 0 && stat.st_nlink == 1;
-    let is = rustix::fs::fstat(file).ok().filter(|stat| is_empty(stat) && daemon.engine.has_room());
+/// True if the log has the name of the file at `path`, which has just been made, and has `most` bytes at most: its directory is
+/// in the log, or gets there now. Asked for by whoever has the turn of `registering`.
+pub(crate) fn has_name(daemon: &Daemon, file: &File, path: &Path, most: u64) -> bool {
+    let is_small = |stat: &Stat| stat.st_size as u64 <= most && stat.st_nlink == 1;
+    let is = rustix::fs::fstat(file).ok().filter(|stat| is_small(stat) && daemon.engine.has_room());
     let named = is.zip(path.parent()).zip(path.file_name());
     let Some(((is, above), name)) = named else { return false };
     let Some(directory) = directory_at(daemon, above) else { return false };
@@ -153,7 +153,7 @@ pub(crate) fn has_name(daemon: &Daemon, file: &File, path: &Path) -> bool {
     let Some(turn) = turn.filter(seawall_core::Turn::is_in_log) else { return false };
     let found = rustix::fs::statat(&directory.destaged, name, AtFlags::SYMLINK_NOFOLLOW);
     let has =
-        found.is_ok_and(|found| (found.st_dev, found.st_ino) == (is.st_dev, is.st_ino) && is_empty(&found));
+        found.is_ok_and(|found| (found.st_dev, found.st_ino) == (is.st_dev, is.st_ino) && is_small(&found));
     drop(turn);
     has
 }

@@ -61,6 +61,10 @@ pub(crate) fn register_if(
     if daemon.is_alone() {
         return Err(LATER);
     }
+    if manage == Manage::Now {
+        // Whoever made it may write it around the log until here, and we may sync it.
+        daemon.engine.revoke_rights();
+    }
     if manage == Manage::IfSqlite && !is_sqlite(fd) {
         return Err(BYPASS);
     }

@@ -3,7 +3,7 @@
 //!
 //! Inputs: a number and what it is about to be used for. Output: [`Kind`]. Invariant: a write through a
 //! descriptor goes to the kernel unlogged only if its file has no slot before *and after* the write, or the
-//! file's next fsync is made real.
+//! file's next fsync is made real; or the file was made here, and nobody has synced it yet ([`unsynced`]).
 
 mod managed;
 
@@ -18,7 +18,7 @@ use seawall_core::{Engine, Errno, FileRef, Owner};
 use crate::client::DAEMON;
 use crate::fdtable::{self, FdEntry, State, mark};
 use crate::sys::{self, Stat, unsafe_call};
-use crate::{again, cached, log, named, owner, session, unseen};
+use crate::{again, cached, log, named, owner, session, unseen, unsynced};
 
 /// This process holds a file until it ends.
 static HELD_FOR_LIFE: AtomicBool = AtomicBool::new(false);
@@ -109,6 +109,8 @@ pub fn is_left_alone(fd: c_int) -> bool {
     let is_the_kernels = match entry.state() {
         State::Managed | State::Candidate => false,
         State::Unmanaged => !entry.has(mark::STRIPPED),
+        // One that was made here is looked up when its right has ended.
+        State::Unknown if entry.right().is_some() => false,
         State::Unknown => matches!(look_up_or_register(fd, Intent::Write), Kind::Kernel),
     };
     is_the_kernels && cached::is_other(fd)
@@ -170,11 +172,16 @@ fn register_if_due(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Inte
     if manage == Manage::Bypass {
         return leave(fd, entry);
     }
+    if manage == Manage::Now && intent == Intent::Sync {
+        // Whoever made it may write it around the log, and the sync that comes is real.
+        engine.revoke_rights();
+    }
     if !entry.has(mark::WRITABLE) {
         // Not remembered: a writer may register it at any time.
         return Kind::Kernel;
     }
-    if manage == Manage::Now && intent == Intent::Sync && entry.state() == State::Unknown {
+    let is_made_here = entry.right().is_some();
+    if manage == Manage::Now && intent == Intent::Sync && entry.state() == State::Unknown && !is_made_here {
         // PostgreSQL's crash recovery syncs every file, and writes few: nothing is in the log yet, so the sync is real.
         // Not remembered: its first write registers it. One that was written and refused is asked for again.
         return Kind::Kernel;
@@ -276,6 +283,11 @@ pub fn pass(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usiz
 }
 
 fn pass_by(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize, Errno> {
+    if let Some(around) = unsynced::around(fd) {
+        let done = op();
+        unsynced::finish(fd, around);
+        return done;
+    }
     match look_up_or_register(fd, Intent::Write) {
         Kind::Managed(target) if target.writable() => target.pass(fd, op),
         Kind::Managed(_) | Kind::Kernel => op(),

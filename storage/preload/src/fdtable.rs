@@ -6,7 +6,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-use seawall_core::FileRef;
+use seawall_core::{FileRef, Right};
 
 use crate::cached::table as cached;
 use crate::{owner, sys};
@@ -33,7 +33,8 @@ pub enum State {
 ///
 /// ```text
 /// 63          32 31     12 11      8 7        2 1     0
-/// | generation  |  slot   |  count  |  marks   | state |
+/// | generation  |  slot   |  count  |  marks   | state |        managed, or a candidate
+/// |   right to write around the log |  marks   | state |        unknown: the file was made here and is not synced
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FdEntry(u64);
@@ -59,6 +60,7 @@ pub mod mark {
 
 const COUNT_AT: u32 = 8;
 const COUNT_MAX: u64 = 15;
+const RIGHT_AT: u32 = u64::BITS - Right::BITS;
 const SLOT_AT: u32 = 12;
 const SLOT_MAX: u64 = (1 << 20) - 1;
 
@@ -87,6 +89,22 @@ impl FdEntry {
             2 => State::Managed,
             _ => State::Candidate,
         }
+    }
+
+    /// The same of a file that was made with this right, and that nobody has looked at yet.
+    pub fn unsynced(self, right: Right) -> Self {
+        Self(self.without_right().0 | right.word() << RIGHT_AT)
+    }
+
+    /// The same without one.
+    pub const fn without_right(self) -> Self {
+        Self(self.0 & !(u64::MAX << RIGHT_AT))
+    }
+
+    /// The right to write around the log.
+    #[inline]
+    pub fn right(self) -> Option<Right> {
+        if self.state() == State::Unknown { Right::from_word(self.0 >> RIGHT_AT) } else { None }
     }
 
     /// The file of a managed entry.

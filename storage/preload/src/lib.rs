@@ -36,6 +36,7 @@ mod socket;
 mod strays;
 mod sys;
 mod unseen;
+mod unsynced;
 
 use core::ffi::{c_char, c_int};
 

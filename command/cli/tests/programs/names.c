@@ -6,6 +6,8 @@
 //             writes DIR/file, syncs it, writes it again, and makes that durable so
 //   relations makes TIMES files as PostgreSQL makes a database's, writes and syncs each, replaces the first by the last, removes
 //             the second, makes a temporary one and removes it
+//   unsynced  makes one as PostgreSQL fills a new table, of TIMES pages; has another process sync it when a line on standard input
+//             says so, and then changes its first page
 //   burst     makes TIMES files, and removes them, without a sync
 //   cut, cut-mapped
 //             writes or maps a large DIR/table, syncs it, cuts it to TIMES bytes, and writes and syncs DIR/journal, which is
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -112,6 +115,34 @@ static void relations(const char *dir, int times) {
     check(fd >= 0 && close(fd) == 0 && unlink(name) == 0, "a temporary one");
     int again = open(to, O_RDWR);
     check(again >= 0 && fsync(again) == 0, "fsync of the name");
+}
+
+static void await_line(void) {
+    char line[16];
+    if (!fgets(line, sizeof line, stdin)) pause();
+}
+
+static void unsynced(const char *dir, int times) {
+    static char page[8192];
+    char name[512];
+    relation(dir, 1); // A process that has not written to the log yet has no right to write around it.
+    snprintf(name, sizeof name, "%s/base/5/16384", dir);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    check(fd >= 0, name);
+    memset(page, 'a', sizeof page);
+    for (int i = 0; i < times; i++) check(pwrite(fd, page, sizeof page, i * sizeof page) == sizeof page, "pwrite");
+    check(write(1, "made\n", 5) == 5, "say");
+    await_line();
+    pid_t child = fork();
+    check(child >= 0, "fork");
+    if (!child) {
+        int own = open(name, O_RDWR);
+        _exit(own < 0 || fsync(own) != 0);
+    }
+    int status;
+    check(waitpid(child, &status, 0) == child && status == 0, "the other one's fsync");
+    memset(page, 'b', sizeof page);
+    check(pwrite(fd, page, sizeof page, 0) == sizeof page, "pwrite");
 }
 
 static int is_told_table(void) {
@@ -218,6 +249,7 @@ int main(int argc, char **argv) {
     else if (!strncmp(how, "cut", 3)) cut(dir, !strcmp(how, "cut-mapped"), atoi(argv[3]));
     else if (is_tables || is_told) tables(dir, atoi(argv[3]), is_told);
     else if (!strcmp(how, "relations")) relations(dir, atoi(argv[3]));
+    else if (!strcmp(how, "unsynced")) unsynced(dir, atoi(argv[3]));
     else if (!is_replace && !is_unique) again(dir, how);
     check(write(1, "over\n", 5) == 5, "count");
     pause();

@@ -15,6 +15,7 @@ impl Engine {
                 if won {
                     c.generation().fetch_add(1, Relaxed);
                     c.since().store(since_ns, Release);
+                    Self::begins_without_writes(c);
                 }
                 won
             })

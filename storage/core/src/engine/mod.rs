@@ -19,6 +19,7 @@ mod scope;
 mod space;
 mod sync;
 mod timing;
+mod unsynced;
 mod write;
 
 pub use attach::{AttachError, Engine};
@@ -33,4 +34,5 @@ pub use out::Out;
 pub use register::Registered;
 pub use scope::Scope;
 pub use sync::{NameDue, RealDue, Syncing};
+pub use unsynced::{Around, Right};
 pub use write::{At, Begun, Change};

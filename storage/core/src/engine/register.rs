@@ -13,6 +13,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::attach::Engine;
@@ -127,13 +128,30 @@ impl Registered<'_> {
     /// Makes the file findable. If its every write must be logged, this takes it into the log first, before anybody can
     /// write to it; `sync` is a real fsync of it. `None`: the index of files has no room, and the file is forgotten.
     pub fn admit(self, who: Owner, sync: impl FnOnce() -> Result<(), Errno>) -> Option<FileRef> {
+        self.admit_by(who, |engine, inside| engine.rejoin(inside, sync))
+    }
+
+    /// The same of a file that the log has to make from nothing ([`Begins::InLogWithName`]), although it has content by now:
+    /// all of that goes to the log first, as `fd` shows it. `sync` is a real fsync of the file and of its name, for a log
+    /// that has no room.
+    pub fn admit_with_content(
+        self,
+        who: Owner,
+        fd: BorrowedFd<'_>,
+        sync: impl FnOnce() -> Result<(), Errno>,
+    ) -> Option<FileRef> {
+        let file = self.file;
+        self.admit_by(who, |engine, inside| engine.rejoin_with_content(inside, (who, file), fd, sync))
+    }
+
+    fn admit_by(self, who: Owner, rejoin: impl FnOnce(&Engine, &Inside<'_>)) -> Option<FileRef> {
         let Self { engine, slot, file, begins } = self;
         slot.counts(begins);
         let found = {
             let inside = engine.enter_slot(slot, who).alone();
             let found = index::insert(engine.shm(), slot);
             if let Some(inside) = inside.filter(|_| found) {
-                engine.rejoin(&inside, sync);
+                rejoin(engine, &inside);
             }
             found
         };

@@ -26,8 +26,8 @@ impl Inside<'_> {
             // In this order: a holder that lost the lock meanwhile sees that it did.
             let (last, state) = (slot.last_lsn(), slot.state());
             assert!(
-                state.has(Flag::STUCK) || state.has(Flag::TRACKED) && lsn > last,
-                "only what is in the log is logged, in order: {state:?}, {lsn} after {last}"
+                state.has(Flag::STUCK) || state.has(Flag::TRACKED | Flag::UNBORN) && lsn > last,
+                "only what is in the log, or enters it with its content, is logged, in order: {state:?}, {lsn} after {last}"
             );
         }
         slot.newest().store(lsn, Release);
@@ -54,7 +54,7 @@ impl Inside<'_> {
         self.slot().raise_epoch();
     }
 
-    /// Everything that was written to the file is durable: it is in the log from now on, if nothing keeps it out.
+    /// Everything that was written to the file is durable, or in the log: it is in the log from now on, if nothing keeps it out.
     pub(crate) fn track(&self, has_room: bool) {
         let slot = self.slot();
         if !slot.may_track(slot.state(), has_room) {
@@ -63,8 +63,8 @@ impl Inside<'_> {
         if cfg!(debug_assertions) {
             let (live, state) = (slot.has_live(), slot.state());
             assert!(
-                state.has(Flag::TRACKED | Flag::STUCK) || !live,
-                "a file enters the log without live records: {state:?}"
+                state.has(Flag::TRACKED | Flag::STUCK | Flag::UNBORN) || !live,
+                "a file enters the log without live records, or with all of its content: {state:?}"
             );
         }
         slot.clear(Flag::LOG_FULL);

@@ -35,6 +35,13 @@ pub(super) fn has_relations(below: &[u8]) -> bool {
     parts.next().is_none() && is_number && (above == b"base" || above.starts_with(b"PG_"))
 }
 
+/// True for a relation's file in such a directory.
+pub(super) fn is_in_database(below: &[u8]) -> bool {
+    let file = base(below);
+    let above = below.len().checked_sub(file.len() + 1).map_or(&[][..], |end| &below[..end]);
+    has_relations(above) && file.first().is_some_and(u8::is_ascii_digit)
+}
+
 /// True for a name in there that outlives a crash of the server: not that of a temporary relation, and not that of the
 /// catalog's cache, which any start removes.
 pub(super) fn keeps_name(name: &[u8]) -> bool {
@@ -120,6 +127,18 @@ mod tests {
                 .iter()
                 .any(|name| keeps_name(name.as_bytes()))
         );
+    }
+
+    #[test]
+    fn tables_and_indexes_of_a_database_are_told_from_its_other_files() {
+        for path in ["base/5/16384", "base/5/16384.1", "base/5/16384_fsm", "PG_15_202209061/5/16400"] {
+            assert!(is_in_database(path.as_bytes()), "{path}");
+        }
+        for path in
+            ["base/5/pg_filenode.map", "base/5/PG_VERSION", "base/5/t3_1", "global/1262", "5/1", "1", ""]
+        {
+            assert!(!is_in_database(path.as_bytes()), "{path}");
+        }
     }
 
     #[test]

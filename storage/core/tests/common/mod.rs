@@ -141,7 +141,11 @@ impl World {
             is_directory: false,
         });
         let sync = || file.sync_all().map_err(|_| Errno::IO);
-        let admitted = registered.expect("a slot").admit(self.who(0), sync);
+        let registered = registered.expect("a slot");
+        let admitted = match begins {
+            Begins::InLogWithName => registered.admit_with_content(self.who(0), file.as_fd(), sync),
+            _ => registered.admit(self.who(0), sync),
+        };
         Managed { name: admitted.expect("room to be found"), file, path }
     }
 

@@ -14,7 +14,7 @@ use super::{point, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::fdtable::{self, mark};
 use crate::sys::{self, unsafe_call};
-use crate::{app, cached, errno, guard, look, named, session};
+use crate::{app, cached, errno, guard, look, named, session, unsynced};
 
 const HERE: c_int = libc::AT_FDCWD;
 
@@ -72,7 +72,8 @@ unsafe fn is_simple(dir: c_int, path: *const c_char, flags: c_int) -> bool {
     // SAFETY: the caller's, for both.
     let (is_clear, name) = unsafe { (guard::is_clear_of(dir, path), app::path(path)) };
     let is_special = |name| sys::fstatat(dir, name, 0).is_ok_and(|stat| !stat.regular);
-    is_clear && (!is_delicate(flags) && !named::may_make(flags) || name.is_none_or(is_special))
+    let may_make = named::may_make(flags) || unsynced::may_make(flags);
+    is_clear && (!is_delicate(flags) && !may_make || name.is_none_or(is_special))
 }
 
 /// Libc's own open has made `fd`.
@@ -96,9 +97,10 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
         let name = unsafe { app::path(path) }.filter(|_| !session::is_off());
         let open = |is_any: bool| match name.filter(|_| is_delicate(flags) && !is_any) {
             Some(name) => delicate(dir, name, flags, mode),
-            None => unsafe_call!(SYS_openat, dir, path, flags, mode)
-                .inspect(|fd| plain(*fd as c_int, flags))
-                .map(|fd| Opened::Done(fd as c_int)),
+            None => unsynced::making(flags, || {
+                unsafe_call!(SYS_openat, dir, path, flags, mode).inspect(|fd| plain(*fd as c_int, flags))
+            })
+            .map(|fd| Opened::Done(fd as c_int)),
         };
         let opened = match name.filter(|_| named::may_make(flags)) {
             Some(name) => named::making(dir, name, |is_any| {

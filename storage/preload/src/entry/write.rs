@@ -14,7 +14,7 @@ use crate::classify::{self, Intent, Kind, Target, Watched, is_left_alone};
 use crate::fdtable::mark;
 use crate::mapped::Turn;
 use crate::sys::{self, unsafe_call};
-use crate::{app, errno};
+use crate::{app, errno, unsynced};
 
 const RWF_DSYNC: c_int = 2;
 const RWF_SYNC: c_int = 4;
@@ -135,8 +135,9 @@ pub unsafe fn vector(
     // SAFETY: the caller's.
     let slices = || unsafe { app::slices(iov, count) };
     // A managed file's sync is the engine's; for any other file the kernel gets the flags as they came.
-    let managed = matches!(classify::look_up_or_register(fd, Intent::Write), Kind::Managed(_));
-    let passed = if managed { flags & !(RWF_DSYNC | RWF_SYNC) } else { flags };
+    let is_ours =
+        syncs(flags) && matches!(classify::look_up_or_register(fd, Intent::Write), Kind::Managed(_));
+    let passed = if is_ours { flags & !(RWF_DSYNC | RWF_SYNC) } else { flags };
     // SAFETY: as above.
     let len = unsafe { app::pieces(iov, count) }.map(|all| all.iter().map(|piece| piece.iov_len).sum());
     change(fd, How { at, flags, len }, slices, || call(passed))
@@ -160,6 +161,13 @@ fn logged<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     slices: impl FnOnce() -> Option<D>,
     call: impl FnOnce() -> Result<usize, Errno>,
 ) -> Result<usize, Errno> {
+    if !syncs(how.flags)
+        && let Some(around) = unsynced::around(fd)
+    {
+        let done = call();
+        unsynced::finish(fd, around);
+        return done;
+    }
     match classify::look_up_or_register(fd, Intent::Write) {
         Kind::Kernel => call(),
         Kind::Managed(target) if target.writable() => managed(&target, fd, how, slices(), call),
@@ -204,8 +212,7 @@ fn managed<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     let length = slices.map(<[u8]>::len).sum();
     change.finish(done == Ok(length));
     let n = done?;
-    let sync = how.flags & (RWF_DSYNC | RWF_SYNC) != 0 || target.entry.has(mark::DSYNC);
-    if sync && n > 0 {
+    if (syncs(how.flags) || target.entry.has(mark::DSYNC)) && n > 0 {
         target.sync(fd, scope(how.flags, target.entry.marks()))?;
     }
     Ok(n)
@@ -231,6 +238,11 @@ fn watched<'d, D: Iterator<Item = &'d [u8]> + Clone>(
         sys::sync(fd, scope(how.flags, watched.entry.marks()))?;
     }
     Ok(n)
+}
+
+/// True for the flags of a write that is a sync as well.
+fn syncs(flags: c_int) -> bool {
+    flags & (RWF_DSYNC | RWF_SYNC) != 0
 }
 
 fn scope(flags: c_int, marks: u64) -> Scope {

@@ -21,6 +21,12 @@ words!(Client {
     generation: u32 @ 4,
     /// CLOCK_BOOTTIME in nanoseconds at the claim: a process that started later is another one.
     since: u64 @ 8,
+    /// This process's writes around the log that are under way, of files that nobody has synced yet: of one period…
+    around: u32 @ 16,
+    /// … and of the next one, in turn.
+    around_next: u32 @ 20,
+    /// 1: a sync did not wait for the end of one of them. This process writes around the log no more.
+    is_given_up: u32 @ 24,
 });
 
 impl<'a> Client<'a> {

@@ -54,6 +54,10 @@ words!(Header {
     cache_zone: u64 @ 88,
     /// 1 once a directory was registered.
     directories: u32 @ 96,
+    /// The period in which a new file may be written around the log. Odd while somebody may do so, and even otherwise.
+    period: u64 @ 104,
+    /// Writes around the log of all periods before this one have ended.
+    period_settled: u64 @ 112,
     /// The next LSN to hand out.
     next_lsn: u64 @ 128,
     /// Futex: incremented and woken when the daemon should look (space is short, a file to forget).
