@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::links::anchor;
+use crate::markdown::{anchor, seen};
 use crate::{groups, source};
 
 /// The page.
@@ -111,14 +111,7 @@ fn is_id(word: &str) -> bool {
 
 /// Without links, and without the end of a sentence.
 fn plain(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("](") {
-        out.push_str(&before.replacen('[', "", 1));
-        rest = after.split_once(')').map_or("", |(_, behind)| behind);
-    }
-    out.push_str(rest);
-    out.trim().trim_end_matches('.').to_owned()
+    seen(text).trim().trim_end_matches('.').to_owned()
 }
 
 /// A test that says what it holds.

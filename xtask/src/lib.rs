@@ -17,6 +17,7 @@ pub mod groups;
 pub mod held;
 mod layout;
 mod links;
+mod markdown;
 pub mod modules;
 pub mod mutate;
 mod pages;

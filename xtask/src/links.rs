@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::markdown::{self, anchor, links_of};
 use crate::{pages, source};
 
 /// A link as it stands in a page.
@@ -42,21 +43,7 @@ pub fn links(text: &str) -> Vec<Link<'_>> {
     let of_line = |(number, line)| {
         links_of(line).into_iter().map(move |(text, target)| Link { text, target, line: number })
     };
-    pages::lines(text).flat_map(of_line).collect()
-}
-
-/// `(text, target)` of each link in a line.
-pub fn links_of(line: &str) -> Vec<(&str, &str)> {
-    let mut found = Vec::new();
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("](") {
-        let Some((target, behind)) = after.split_once(')') else { break };
-        if let Some(start) = before.rfind('[') {
-            found.push((&before[start + 1..], target));
-        }
-        rest = behind;
-    }
-    found
+    markdown::lines(text).flat_map(of_line).collect()
 }
 
 /// The file a target names, from the page it stands in.
@@ -101,25 +88,13 @@ fn has_heading(text: &str, wanted: &str) -> Result<(), String> {
     if headings.into_iter().any(|heading| heading == wanted) { Ok(()) } else { Err("no such heading".into()) }
 }
 
-/// A heading as it is linked to: lower case, blanks as hyphens, punctuation left out.
-pub fn anchor(heading: &str) -> String {
-    let text = heading.trim_start_matches('#').trim().to_lowercase();
-    text.chars()
-        .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
-        .map(|c| if c == ' ' { '-' } else { c })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn links_and_names_are_taken_apart() {
-        let line = "see [`Engine::write()`](a.rs) and [the page](b.md#two-words).";
-        assert_eq!(links_of(line), [("`Engine::write()`", "a.rs"), ("the page", "b.md#two-words")]);
+    fn code_names_its_last_part() {
         assert_eq!(code("`Engine::write()`"), Some("write"));
         assert_eq!(code("the page"), None);
-        assert_eq!(anchor("## What it's worth, in words"), "what-its-worth-in-words");
     }
 }

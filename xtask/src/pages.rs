@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::markdown::{lines, seen};
 use crate::source;
 
 /// Characters that a paragraph may have.
@@ -37,16 +38,6 @@ pub fn check_form(root: &Path) -> Vec<String> {
         wrong.into_iter().map(|(line, why)| format!("{name}:{line}: {why}")).collect::<Vec<_>>()
     };
     pages.iter().flat_map(of_page).collect()
-}
-
-/// The lines of a page with their numbers; those of a code block as its fence alone.
-pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_code = false;
-    text.lines().enumerate().map(move |(i, line)| {
-        let fence = line.trim_start().starts_with("```");
-        in_code ^= fence;
-        (i + 1, if in_code || fence { "```" } else { line })
-    })
 }
 
 /// A table is a heading, a line of dashes, and rows, all with as many cells. Rows that no heading stands above (an empty
@@ -103,21 +94,10 @@ fn long_paragraphs(text: &str) -> Vec<(usize, String)> {
             (begin, length) = (number, 0);
         }
         if !trimmed.starts_with('|') && !trimmed.starts_with("```") {
-            length += shown(trimmed);
+            length += seen(trimmed).chars().count();
         }
     }
     wrong
-}
-
-/// Characters that a reader sees: of a link its text.
-fn shown(line: &str) -> usize {
-    let mut count = 0;
-    let mut rest = line;
-    while let Some(at) = rest.find("](") {
-        count += rest[..at].chars().count();
-        rest = rest[at..].split_once(')').map_or("", |(_, after)| after);
-    }
-    count + rest.chars().count()
 }
 
 #[cfg(test)]
