@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Fate, TESTS};
+use super::fate::Fate;
+use super::kind::TESTS;
 
 /// Where a mutant may be seen to die soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
