@@ -15,6 +15,7 @@ mod beside;
 mod cache;
 mod commands;
 mod daemons;
+mod interrupt;
 mod pool;
 mod postmaster;
 mod recovery;

@@ -5,19 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seawall_core::pool as pools;
 use seawall_daemon::control::{Control, ControlError};
 use seawall_daemon::rebuild::{Asked, RebuildState, RebuildStatus, Wanted};
 use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
 
-use crate::{pool, user};
+use crate::{interrupt, pool, user};
 
 /// How often the daemon is asked how far it is.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(200).subsec_nanos() as _ };
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Give a log on a block device a second copy, or replace a lost one; in a log in use, only replace a lost one
 #[derive(clap::Args)]
@@ -60,13 +57,13 @@ pub fn mirror(how: &Mirror) -> Result<()> {
 /// Has the daemon rebuild the lost copy of a log in use, and shows how far it is.
 fn rebuild(control: &Control, at: &Path, on: &Path, force: bool) -> Result<()> {
     // From here on: what was asked for goes on, whatever becomes of us.
-    let signals = signals()?;
+    let signals = interrupt::block()?;
     let path = std::path::absolute(on).with_context(|| on.display().to_string())?;
     let mut status: RebuildStatus = control.request(Kind::Mirror, &Asked::Rebuild(Wanted { path, force }))?;
     let mut line = Line::new();
     while status.is_under_way() {
         line.show(&status);
-        if wait(&signals)? {
+        if interrupt::within(&signals, LOOK)? {
             line.end();
             bail!(
                 "the copy on {} is still being rebuilt, by the daemon: `seawall status --pool {}` shows how far it is",
@@ -116,24 +113,6 @@ fn tell_where(control: &Control, at: &Path) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Ctrl-C and its kin become readable.
-fn signals() -> Result<SignalFd> {
-    let mut set = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-    set.thread_block().context("cannot block signals")?;
-    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("cannot wait for signals")
-}
-
-/// Waits a moment. True: somebody wants us to end.
-fn wait(signals: &SignalFd) -> Result<bool> {
-    let mut fds = [PollFd::new(signals, PollFlags::IN)];
-    match poll(&mut fds, Some(&LOOK)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error).context("cannot wait for signals"),
-    }
 }
 
 /// One line of a terminal, written over and over.

@@ -1,8 +1,7 @@
 //! What a process that serves does beside that: it hears signals, replaces a daemon that dies, and closes the log at the end.
 
-use anyhow::{Context, Result};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use anyhow::Result;
+use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use seawall_daemon::control::Stopped;
@@ -11,16 +10,6 @@ use crate::run::join::Link;
 
 /// Pause between attempts to replace a dead daemon.
 const RETRY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-
-/// SIGTERM, SIGINT and SIGHUP are read, not delivered.
-pub fn block() -> Result<SignalFd> {
-    let mut mask = SigSet::empty();
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
-        mask.add(signal);
-    }
-    mask.thread_block().context("cannot block signals")?;
-    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context("cannot read signals")
-}
 
 /// Drains and closes if nobody else is left. `next`: what brings the log to the files otherwise, a mount or a start.
 pub fn close(link: &mut Link, next: &str, quiet: bool) {

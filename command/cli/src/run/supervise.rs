@@ -114,8 +114,7 @@ impl Session {
     fn wait(&self, running: &Running) -> bool {
         let retry = running.retry.map(|at| at.saturating_duration_since(Instant::now()));
         let time = running.witness.due_in().into_iter().chain(retry).min();
-        let time =
-            time.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
+        let time = time.and_then(|time| Timespec::try_from(time).ok());
         let mut fds = vec![PollFd::new(&running.signals, PollFlags::IN)];
         if running.retry.is_none() {
             fds.push(PollFd::new(self.link.control(), PollFlags::IN));

@@ -3,16 +3,13 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use anyhow::{Result, bail};
 use seawall_awr::database::Address;
 use seawall_awr::{Recorder, Repository, Taken};
 use serde_json::json;
 
 use super::Repo;
-use crate::{pool, show};
+use crate::{interrupt, pool, show};
 
 /// How often activity is sampled.
 const SECOND: Duration = Duration::from_secs(1);
@@ -111,7 +108,7 @@ fn served_pool(ask: &Snap) -> Result<Option<PathBuf>> {
 }
 
 fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
-    let signals = signals()?;
+    let signals = interrupt::block()?;
     let begin = Instant::now();
     let (mut next, mut next_prune, mut interrupted) = (begin, begin, false);
     let over = |now: Instant| ask.limit.is_some_and(|limit| now >= begin + limit);
@@ -141,7 +138,7 @@ fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
             next_prune = now + HOUR;
         }
         second += SECOND;
-        interrupted = wait_until(&signals, second)?;
+        interrupted = interrupt::within(&signals, second.saturating_duration_since(Instant::now()))?;
         // After a pause (a suspended machine, a stopped process) nothing is caught up on.
         let now = Instant::now();
         if now >= second + SECOND {
@@ -152,26 +149,6 @@ fn record(ask: &Snap, recorder: &mut Recorder, every: Duration) -> Result<()> {
         bail!("the database could not be reached at the end; what was recorded before is kept");
     }
     Ok(())
-}
-
-/// Ctrl-C and its kin become readable instead of ending us in the middle of a transaction.
-fn signals() -> Result<SignalFd> {
-    let mut set = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-    set.thread_block().context("cannot block signals")?;
-    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("cannot wait for signals")
-}
-
-/// Waits. True: somebody wants us to end.
-fn wait_until(signals: &SignalFd, when: Instant) -> Result<bool> {
-    let left = when.saturating_duration_since(Instant::now());
-    let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-    let mut fds = [PollFd::new(signals, PollFlags::IN)];
-    match poll(&mut fds, Some(&left)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(e) => Err(e).context("cannot wait for a signal"),
-    }
 }
 
 fn tell(ask: &Snap, recorder: &Recorder, taken: &Taken) -> Result<()> {

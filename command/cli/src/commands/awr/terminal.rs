@@ -4,11 +4,12 @@ use std::io::{IsTerminal, Write, stdin, stdout};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use seawall_awr::top::Screen;
+
+use crate::interrupt;
 
 /// The other page, without a cursor; and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
@@ -28,10 +29,7 @@ impl Terminal {
         if !stdout().is_terminal() {
             return Ok(None);
         }
-        let mut set = SigSet::empty();
-        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
-        set.thread_block().context("cannot block signals")?;
-        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context("cannot wait for signals")?;
+        let signals = interrupt::block()?;
         let before = termios::tcgetattr(stdin()).ok();
         if let Some(before) = &before {
             let mut keys = before.clone();
@@ -56,13 +54,12 @@ impl Terminal {
         let end = Instant::now() + wait;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
             let keys = stdin();
             let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
             if self.before.is_some() {
                 fds.push(PollFd::new(&keys, PollFlags::IN));
             }
-            match poll(&mut fds, Some(&left)) {
+            match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
                 Ok(0) => return Ok(false),
                 Ok(_) if !fds[0].revents().is_empty() => return Ok(true),
                 Ok(_) => {

@@ -27,10 +27,10 @@ use seawall_wire::shm::{Policy, Preset};
 
 pub use how::Disk;
 
-use super::serving::{self, block, close};
-use crate::pool;
+use super::serving::{self, close};
 use crate::run::database;
 use crate::run::join::{self, Link};
+use crate::{interrupt, pool};
 
 /// Serves it until it is told to end.
 pub fn disk(how: &Disk) -> Result<()> {
@@ -38,7 +38,7 @@ pub fn disk(how: &Disk) -> Result<()> {
     if let Some(bytes) = how.resize {
         return resize::resize(&image, how.socket.as_deref(), bytes);
     }
-    let signals = block()?;
+    let signals = interrupt::block()?;
     if how.read_only {
         return serve(how, &image, Path::new(""), None, &signals);
     }

@@ -31,11 +31,11 @@ use seawall_mount::{Flag, FuseUring, Mount as Mounted, Options};
 use seawall_wire::shm::{Policy, Preset};
 
 use self::finder::Finder;
-use super::serving::{self, block, close};
+use super::serving::{self, close};
 use crate::cache::WantedCache;
-use crate::pool;
 use crate::run::database;
 use crate::run::join::{self, Link};
+use crate::{interrupt, pool};
 
 /// What the child says when the mount is there.
 const READY: &str = "mounted";
@@ -182,7 +182,7 @@ fn roots(how: &Mount, backing: &Path) -> Result<Vec<AddRoot>> {
 
 /// Prepares, starts the process that serves, and looks after it and the daemon until it is unmounted.
 fn supervise(how: &Mount) -> Result<()> {
-    let signals = block()?;
+    let signals = interrupt::block()?;
     let (backing, place) = mountpoint::check(&how.backing, &how.mountpoint)?;
     let claim = mountpoint::claim(&backing)?;
     let pool = pool::for_run(&how.wanted, &backing)?;
@@ -248,7 +248,7 @@ fn says_ready(child: &mut Child) -> Result<bool> {
 /// Serves, in a process of its own: when it has ended nobody uses the log any more.
 fn serve(how: &Mount) -> Result<()> {
     // To end it, it is unmounted.
-    block()?;
+    interrupt::block()?;
     let real = |path: &Path| std::fs::canonicalize(path).with_context(|| path.display().to_string());
     let (backing, place) = (real(&how.backing)?, real(&how.mountpoint)?);
     let pool = pool::for_run(&how.wanted, &backing)?;
