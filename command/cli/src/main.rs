@@ -23,6 +23,7 @@ mod run;
 mod show;
 mod size;
 mod sys;
+mod time;
 mod user;
 
 use std::process::ExitCode;

@@ -7,8 +7,7 @@ use std::time::Duration;
 use seawall_daemon::cache::CacheOptions;
 
 use crate::cache::arguments;
-use crate::recovery::time;
-use crate::size;
+use crate::{size, time};
 
 /// A service's block cache.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -93,6 +92,6 @@ impl FromStr for Goal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self(text.to_owned(), time(text)?))
+        Ok(Self(text.to_owned(), time::goal(text)?))
     }
 }

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use super::drop_in::Attached;
 use super::machine::{Machine, systemctl};
 use super::unit::{escape_path, short_name};
-use crate::pool;
 use crate::postmaster::Running;
-use crate::recovery::{self, Recovery};
+use crate::recovery::Recovery;
 use crate::run::{database, lockfile, witness};
+use crate::{pool, time};
 
 /// How long after the start of a service its main process may be without the library: it may not have come
 /// to its exec yet.
@@ -48,7 +48,7 @@ pub enum Hook {
         #[arg(long)]
         data: PathBuf,
         /// The longest time that its recovery may take
-        #[arg(long, value_parser = recovery::time)]
+        #[arg(long, value_parser = time::goal)]
         recovery: Option<Duration>,
     },
     /// While it runs: ask PostgreSQL for checkpoints
@@ -57,7 +57,7 @@ pub enum Hook {
         #[arg(long)]
         data: PathBuf,
         /// The longest time that its recovery may take
-        #[arg(long, value_parser = recovery::time)]
+        #[arg(long, value_parser = time::goal)]
         recovery: Duration,
     },
     /// After the start: check that the preload is in the main process

@@ -16,7 +16,8 @@ use super::known::Service;
 use super::machine::Machine;
 use super::steps::{Step, without_unit};
 use super::unit::{made, pacer, short_name};
-use crate::recovery::{Recovery, Setting, time};
+use crate::recovery::{Recovery, Setting};
+use crate::time;
 
 /// What is wanted, now or before.
 ///
@@ -75,7 +76,7 @@ fn file(machine: &Machine, service: &Service) -> Result<PathBuf> {
 pub fn files(wanted: &Attached) -> Result<Vec<(PathBuf, String)>> {
     let Some(near) = &wanted.near else { return Ok(Vec::new()) };
     let preset = Preset::from_name(&wanted.preset).unwrap_or(Preset::Postgres);
-    let goal = time(&near.time).map_err(anyhow::Error::msg)?;
+    let goal = time::goal(&near.time).map_err(anyhow::Error::msg)?;
     let settings = Recovery::of(preset, Some(&wanted.data), goal)?.settings();
     let mut files = vec![(near.file.clone(), settings_file(preset, wanted, &settings))];
     files.extend(near.user.as_ref().map(|user| (made(&pacer(&wanted.unit)), unit(wanted, near, user))));

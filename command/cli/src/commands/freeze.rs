@@ -16,9 +16,8 @@ use seawall_daemon::status::Status;
 use seawall_wire::message::Kind;
 use serde_json::{Value, json};
 
-use super::awr::snap::duration;
 use super::{inspect, recover};
-use crate::{beside, daemons, pool, show};
+use crate::{beside, daemons, pool, show, time};
 
 /// Take a database out of the log while its files are copied or a snapshot of their file system is taken
 #[derive(clap::Args)]
@@ -27,7 +26,7 @@ pub struct Freeze {
     what: What,
     /// Thaw automatically after this time (20s, 10m). Without it after an hour, or when COMMAND ends; where writes wait
     /// for the end, as under the policy atomic, after 30 s, and 60 s is the most
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = time::period)]
     limit: Option<Duration>,
     /// JSON instead of text
     #[arg(long, conflicts_with = "command")]

@@ -36,8 +36,6 @@ use warm::Warm;
 
 /// Between two looks whether a server is ready.
 const LOOK: Duration = Duration::from_millis(20);
-/// Nobody wants to wait so long.
-const DAY: Duration = Duration::from_secs(86_400);
 /// A recovery of less redo than this shows no speed, bytes.
 const TELLING: u64 = 256 << 10;
 
@@ -156,23 +154,6 @@ fn wait_until_ready(data: &Path, former: Option<&Running>) {
     }
 }
 
-/// A time as people write it: `1s`, `500ms`, `2m`.
-///
-/// # Errors
-/// If it is none.
-pub fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("not a time: {text:?}; write for example 1s, 500ms or 2m");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        _ => return Err(wrong()),
-    };
-    let seconds = digits.parse::<f64>().map_err(|_| wrong())? * unit;
-    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero() && *time < DAY).ok_or_else(wrong)
-}
-
 /// Checkpoints bound the recovery of some databases only.
 ///
 /// # Errors
@@ -193,16 +174,6 @@ fn check(preset: Preset) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(time("1s"), Ok(Duration::from_secs(1)));
-        assert_eq!(time("1.5"), Ok(Duration::from_millis(1500)));
-        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
-        for wrong in ["", "s", "1h", "0s", "-1s", "1e99s", "999999m"] {
-            assert!(time(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn only_checkpoints_can_be_near() {

@@ -37,8 +37,8 @@ use seawall_media::Medium;
 use seawall_wire::message::Kind;
 use seawall_wire::shm::Policy;
 
-use crate::recovery::{self, Recovery};
-use crate::{cache, pool, size, user};
+use crate::recovery::Recovery;
+use crate::{cache, pool, size, time, user};
 use program::Program;
 
 /// Seawall could not start the command.
@@ -78,7 +78,7 @@ pub struct Run {
     unguarded: bool,
     /// Take checkpoints often enough that after a crash the time from the start of the server to its first transaction
     /// is no longer than this, for example 1s (PostgreSQL, MariaDB)
-    #[arg(long, value_name = "TIME", value_parser = recovery::time)]
+    #[arg(long, value_name = "TIME", value_parser = time::goal)]
     recovery: Option<Duration>,
     /// Reap orphans and forward every signal, as the first process of a container does anyway
     #[arg(long)]

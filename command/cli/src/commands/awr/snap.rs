@@ -9,7 +9,7 @@ use seawall_awr::{Recorder, Repository, Taken};
 use serde_json::json;
 
 use super::Repo;
-use crate::{interrupt, pool, show};
+use crate::{interrupt, pool, show, time};
 
 /// How often activity is sampled.
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,42 +35,20 @@ pub struct Snap {
     #[arg(long, default_value = "")]
     label: String,
     /// Keep running: take a snapshot every so often (60s, 5m, 1h), and activity samples every second
-    #[arg(long, value_parser = duration)]
+    #[arg(long, value_parser = time::period)]
     every: Option<Duration>,
     /// Stop after this time; without it at Ctrl-C. The last snapshot is taken at the end
-    #[arg(long = "for", value_parser = duration, requires = "every")]
+    #[arg(long = "for", value_parser = time::period, requires = "every")]
     limit: Option<Duration>,
     /// Do not sample activity
     #[arg(long, requires = "every")]
     no_samples: bool,
     /// Drop snapshots older than this (30d), except those in a baseline
-    #[arg(long, value_parser = duration, requires = "every")]
+    #[arg(long, value_parser = time::period, requires = "every")]
     keep: Option<Duration>,
     /// JSON instead of text, one object per line
     #[arg(long)]
     json: bool,
-}
-
-/// `90s`, `5m`, `1h`, `30d`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    // A thousand years: what is added to the present stays a time.
-    const MOST: u64 = 1000 * 365 * 86_400;
-    let wrong = || format!("not a duration: {text:?}; write for example 60s, 5m, 1h or 30d");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" | "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => return Err(wrong()),
-    };
-    let seconds = digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(unit))
-        .filter(|n| (1..=MOST).contains(n))
-        .ok_or_else(wrong)?;
-    Ok(Duration::from_secs(seconds))
 }
 
 /// Takes it, or them.
@@ -170,20 +148,4 @@ fn tell(ask: &Snap, recorder: &Recorder, taken: &Taken) -> Result<()> {
     );
     taken.notes.iter().for_each(|note| outln!("  {note}"));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_units() {
-        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
-        assert_eq!(duration("30d"), Ok(Duration::from_secs(2_592_000)));
-        for wrong in ["", "0s", "m", "-1s", "1x", "99999999999999999999d", "18446744073709551615", "365001d"]
-        {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -8,9 +8,8 @@ use anyhow::{Context, Result};
 use seawall_awr::{Baseline, clock};
 use serde_json::json;
 
-use super::snap::duration;
 use super::{Repo, sink};
-use crate::show;
+use crate::{show, time};
 
 /// List snapshots; baselines, export, import, prune
 #[derive(clap::Args)]
@@ -62,7 +61,7 @@ enum What {
     /// Drop snapshots that are older than this and in no baseline
     Prune {
         /// Older than this: 30d
-        #[arg(long, value_parser = duration)]
+        #[arg(long, value_parser = time::period)]
         keep: Duration,
     },
 }

@@ -11,7 +11,7 @@ use seawall_page::scale::{bytes, time};
 use seawall_wire::shm::Preset;
 use serde::Serialize;
 
-use crate::recovery::{self, Recovery, Setting};
+use crate::recovery::{Recovery, Setting};
 
 /// How long the redo of a running server is looked at.
 const LOOK: Duration = Duration::from_secs(3);
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(3);
 pub struct Goal {
     /// Advise on settings that take checkpoints often enough that after a crash the time from the start of the server
     /// to its first transaction is no longer than this, for example 1s
-    #[arg(long, value_name = "TIME", value_parser = recovery::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::goal)]
     recovery: Option<Duration>,
     /// The data directory, whose last recovery shows how fast its redo is replayed
     #[arg(long, value_name = "DIR", requires = "recovery")]
