@@ -22,6 +22,9 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) {
     }
 }
 
+/// A name and its value. Further values of one name stand below it, without a name.
+pub type Fact = (&'static str, String);
+
 /// `name   value` lines.
 pub fn facts(facts: &[(&str, String)]) {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
