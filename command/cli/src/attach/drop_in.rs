@@ -24,14 +24,15 @@ use super::choice::{Cached, Near};
 use super::machine::Machine;
 use super::unit::{drop_in, escape_path, follower, pacer, parse, short_name};
 
-/// For who goes back from `atomic`.
+/// The warning for a database that goes back from `atomic`.
 pub const TORN_AGAIN: &str = "Without the policy atomic a power cut can tear its pages again: switch on what protected them \
      before (PostgreSQL: full_page_writes = on; MariaDB: innodb_doublewrite = ON) BEFORE its next start";
 
-/// What whoever needs other hosts says of its start.
+/// What a unit that needs other hosts says of its start.
 const NETWORK: &str = "Wants=network-online.target\nAfter=network-online.target\n";
-/// What the daemon's own unit keeps from it, which needs no network.
-const REACHES_KEEPERS: &str = "\n[Service]\n# Its log is kept by other hosts.\nPrivateNetwork=no\nRestrictAddressFamilies=AF_INET AF_INET6\n";
+/// What the daemon's own unit, which needs no network, keeps from it.
+const REACHES_KEEPERS: &str = "\n[Service]\n# Its log is kept by other hosts.\nPrivateNetwork=no\n\
+     RestrictAddressFamilies=AF_INET AF_INET6\n";
 
 /// A service that is attached, or is to be.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -120,9 +121,11 @@ impl Attached {
 
     /// The drop-in's text.
     pub fn render(&self) -> String {
+        format!("{}\n{}\n{}", self.unit_section(), self.service_section(), self.own_section())
+    }
+
+    fn unit_section(&self) -> String {
         let (service, daemon) = (short_name(&self.unit), self.daemon());
-        let (program, pool) = (self.program.display(), self.pool.display());
-        let (preset, policy, data) = (&self.preset, &self.policy, self.data.display());
         let mut text = format!(
             "# Written by `seawall attach`, removed by `seawall detach {service}`. Do not edit it: attach again.\n\
              [Unit]\nWants={daemon}\nAfter={daemon}\n"
@@ -136,10 +139,16 @@ impl Attached {
         if self.near.as_ref().is_some_and(|near| near.user.is_some()) {
             text += &format!("Wants={}\n", pacer(&self.unit));
         }
+        text
+    }
+
+    fn service_section(&self) -> String {
+        let (program, pool, data) = (self.program.display(), self.pool.display(), self.data.display());
+        let (preset, policy) = (&self.preset, &self.policy);
         let recovery =
             self.near.as_ref().map_or_else(String::new, |near| format!(" --recovery {}", near.time));
         let brief = if self.near.is_some() { " --back-soon" } else { "" };
-        text += "\n[Service]\n";
+        let mut text = String::from("[Service]\n");
         match &self.environment {
             Some(file) => text += &format!("# Its environment comes from {}.\n", file.display()),
             None => {
@@ -155,8 +164,20 @@ impl Attached {
             "# Recovered and served, or not started.\n\
              ExecStartPre=+{program} service start --pool {pool} --preset {preset} --policy {policy} --data {data}{recovery}\n\
              ExecStartPost=-+{program} service check --pool {pool}\n\
-             ExecStopPost=-+{program} service stop --pool {pool}{brief}\n\n\
-             [X-Seawall]\nPool={pool}\nPreset={preset}\nPolicy={policy}\nData={data}\nProgram={program}\nPreload={}\nSocket={}\n",
+             ExecStopPost=-+{program} service stop --pool {pool}{brief}\n"
+        );
+        text
+    }
+
+    /// What systemd does not read, and [`Attached::load`] does.
+    fn own_section(&self) -> String {
+        let mut text = format!(
+            "[X-Seawall]\nPool={}\nPreset={}\nPolicy={}\nData={}\nProgram={}\nPreload={}\nSocket={}\n",
+            self.pool.display(),
+            self.preset,
+            self.policy,
+            self.data.display(),
+            self.program.display(),
             self.preload,
             self.socket.display(),
         );
@@ -235,68 +256,4 @@ pub fn check_plain(path: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn example() -> Attached {
-        Attached {
-            unit: "redis-server.service".into(),
-            pool: "/mnt/pmem/redis.pool".into(),
-            preset: "redis".into(),
-            policy: "atomic".into(),
-            data: "/var/lib/redis".into(),
-            program: "/usr/bin/seawall".into(),
-            preload: "/usr/lib/seawall/libseawall_preload.so".into(),
-            socket: "/run/seawalld/112/redis.pool-00.sock".into(),
-            environment: None,
-            needs_unix_sockets: true,
-            area: None,
-            has_keepers: false,
-            cache: None,
-            follower: None,
-            near: None,
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        let root = tempfile::tempdir().expect("a directory");
-        let machine = Machine::new(Some(root.path()));
-        let mut attached = example();
-        for environment in [None, Some(PathBuf::from("/etc/x/environment"))] {
-            attached.environment = environment;
-            attached.needs_unix_sockets = !attached.needs_unix_sockets;
-            attached.has_keepers = !attached.has_keepers;
-            attached.area = attached.area.is_none().then(|| "/mnt/nvme/redis.spill".into());
-            attached.near = attached.near.is_none().then(|| Near {
-                time: "1s".into(),
-                file: "/etc/x/conf.d/y.conf".into(),
-                user: Some("postgres".into()),
-            });
-            attached.follower = attached.follower.is_none().then(|| "postgres".into());
-            let path = "/mnt/pmem/redis.pool.cache".into();
-            attached.cache = attached.cache.is_none().then_some(Cached {
-                size: 1 << 30,
-                block_bytes: 4096,
-                path,
-                max: Some(1 << 41),
-                write_budget: Some(1 << 40),
-            });
-            machine.write(&drop_in(&attached.unit), &attached.render()).expect("written");
-            let back = Attached::load(&machine, &attached.unit).expect("read");
-            assert_eq!(back.as_ref(), Some(&attached));
-        }
-        assert_eq!(Attached::load(&machine, "other.service").expect("read"), None);
-        machine.write(&drop_in("x.service"), "[Service]\n").expect("written");
-        let error = Attached::load(&machine, "x.service").expect_err("not ours");
-        assert!(error.to_string().contains("X-Seawall"), "{error}");
-    }
-
-    #[test]
-    fn paths_that_a_unit_would_change_are_refused() {
-        check_plain(Path::new("/mnt/pmem/a-b_c.1@x")).expect("plain");
-        for wrong in ["/a b", "/a%i", "/a$b", "/a\"b", "/a\nb"] {
-            assert!(check_plain(Path::new(wrong)).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;
