@@ -23,6 +23,7 @@ pub(crate) mod machine;
 mod near;
 mod pools;
 mod steps;
+mod tell;
 pub(crate) mod unit;
 
 use std::path::{Path, PathBuf};
@@ -30,15 +31,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use seawall_daemon::place;
 use seawall_wire::shm::Policy;
-use serde_json::{Value, json};
 
 use crate::run::{database, preload};
-use crate::{show, size};
 use drop_in::{Attached, check_plain};
 use known::{Given, Service};
 use machine::Machine;
 use steps::Step;
-use unit::{Unit, follower, short_name};
+use unit::{Unit, short_name};
 
 pub use attached::attached;
 pub use detach::{Detach, detach};
@@ -78,8 +77,8 @@ pub fn attach(how: &Attach) -> Result<()> {
             step.take(&machine)?;
         }
     }
-    tell(how, &machine, &wanted, &steps)?;
-    tell_of_cache(&machine, before.as_ref(), &wanted);
+    tell::done(how, &machine, &wanted, &steps)?;
+    tell::of_cache(&machine, before.as_ref(), &wanted);
     follow::tell(&machine, before.as_ref(), &wanted);
     if before.is_some_and(|before| before.protects_pages() && !wanted.protects_pages()) {
         errln!("seawall: {}", drop_in::TORN_AGAIN);
@@ -199,85 +198,4 @@ fn files(machine: &Machine, wanted: &Attached) -> Result<Vec<(PathBuf, String)>>
     // Last: it is what says that the service is attached.
     files.push((unit::drop_in(&wanted.unit), wanted.render()));
     Ok(files)
-}
-
-fn tell(how: &Attach, machine: &Machine, wanted: &Attached, steps: &[Step<'_>]) -> Result<()> {
-    let service = short_name(&wanted.unit);
-    let bare = hooks::is_bare(machine, &wanted.unit);
-    if how.json {
-        let mut all = serde_json::to_value(wanted)?;
-        if let (Some(all), Value::Object(done)) = (all.as_object_mut(), steps::json(steps)) {
-            all.extend(done);
-        }
-        all["daemon"] = json!(wanted.daemon());
-        all["changed"] = json!(!how.dry_run && !steps.is_empty());
-        all["needs_restart"] = json!(bare);
-        return show::json(&all);
-    }
-    if how.dry_run {
-        for step in steps {
-            outln!("would {}", step.words());
-        }
-    }
-    let verb = match (how.dry_run, steps.is_empty()) {
-        (_, true) => "is attached already; nothing was changed",
-        (true, false) => "would be attached",
-        (false, false) => "is attached",
-    };
-    outln!("{service} {verb}");
-    let mut facts = vec![
-        ("data", format!("{} ({}, {})", wanted.data.display(), wanted.preset, wanted.policy)),
-        ("pool", wanted.pool.display().to_string()),
-        ("daemon", wanted.daemon()),
-    ];
-    facts.extend(wanted.area.as_ref().map(|area| ("spill area", area.display().to_string())));
-    facts.extend(wanted.cache.as_ref().map(|cached| ("block cache", cached.words())));
-    facts.extend(wanted.near.as_ref().map(|near| {
-        let where_to = near.file.display();
-        let asked =
-            if near.user.is_some() { format!(", {}", unit::pacer(&wanted.unit)) } else { String::new() };
-        ("recovery", format!("within {}, by {where_to}{asked}", near.time))
-    }));
-    facts.extend(
-        wanted
-            .follower
-            .as_ref()
-            .map(|user| ("tables", format!("followed as {user}, by {}", follower(&wanted.unit)))),
-    );
-    show::facts(&facts);
-    if bare {
-        outln!("It runs WITHOUT Seawall until its next start: `systemctl restart {service}`");
-    }
-    Ok(())
-}
-
-/// What becomes of the block cache, and when: on stderr, beside what was asked for.
-fn tell_of_cache(machine: &Machine, before: Option<&Attached>, wanted: &Attached) {
-    if wanted.cache.is_none()
-        && let [(other, _), ..] = cached::of_others(machine, wanted).as_slice()
-    {
-        errln!("seawall: the pool's daemon has a block cache, from {other}; it serves this service too");
-    }
-    let had = before.and_then(|before| before.cache.as_ref());
-    if had == wanted.cache.as_ref() {
-        return;
-    }
-    let (service, daemon) = (short_name(&wanted.unit), wanted.daemon());
-    if machine.is_running(&daemon) {
-        let has = match had {
-            Some(had) => format!("goes on with {}", size::human(had.size)),
-            None => "goes on without a block cache".into(),
-        };
-        errln!(
-            "seawall: {daemon} runs and {has} until its next start: `systemctl stop {service} {daemon}`, then `systemctl \
-             start {service}`. A cache of another size starts empty"
-        );
-    }
-    let is_left = |had: &&choice::Cached| wanted.cache.as_ref().is_none_or(|now| now.path != had.path);
-    if let Some(had) = had.filter(is_left) {
-        errln!(
-            "seawall: the former block cache {} is not used from then on; nothing in it is needed, so remove it then",
-            had.path.display()
-        );
-    }
 }
