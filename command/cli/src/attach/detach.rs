@@ -63,20 +63,26 @@ pub fn detach(how: &Detach) -> Result<()> {
         seawall_daemon::boot::leave(&attached.pool);
     }
     let mut steps = steps(&machine, &attached)?;
-    if how.dry_run {
-        steps.iter().filter(|_| !how.json).for_each(|step| outln!("would {}", step.words()));
-    } else {
+    if !how.dry_run {
         steps = taken(&machine, steps)?;
     }
+    tell(how, &attached, &steps)
+}
+
+/// What was done by these steps, or would be.
+fn tell(how: &Detach, attached: &Attached, steps: &[Step<'_>]) -> Result<()> {
     if how.json {
-        let mut all = steps::json(&steps);
-        all["unit"] = json!(unit);
+        let mut all = steps::json(steps);
+        all["unit"] = json!(attached.unit);
         all["detached"] = json!(!how.dry_run);
         return show::json(&all);
     }
-    for path in steps.iter().filter(|_| !how.dry_run).filter_map(Step::removed) {
-        outln!("removed {}", path.display());
+    if how.dry_run {
+        steps.iter().for_each(|step| outln!("would {}", step.words()));
+    } else {
+        steps.iter().filter_map(Step::removed).for_each(|path| outln!("removed {}", path.display()));
     }
+    let service = short_name(&attached.unit);
     let verb = if how.dry_run { "would be detached" } else { "is detached" };
     outln!(
         "{service} {verb}: nothing is left in the log, and it starts without Seawall. The pool {} stays; remove it \
