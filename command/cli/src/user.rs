@@ -30,18 +30,11 @@ impl Environment {
     }
 }
 
-/// Becomes the user `name`, for good. Only root may; to become oneself changes nothing.
+/// The user `name`; `None` for oneself.
 ///
 /// # Errors
-/// If there is no such user, or we may not.
-pub fn become_named(name: &str) -> Result<Environment> {
-    let user = other(name)?;
-    user.as_ref().map(switch).transpose()?;
-    Ok(Environment { user })
-}
-
-/// The user `name`, if it is somebody else, whom we may become.
-fn other(name: &str) -> Result<Option<User>> {
+/// If there is no such user, or we may not become that one: only root may.
+pub fn other(name: &str) -> Result<Option<User>> {
     let user = User::from_name(name)
         .with_context(|| format!("cannot look up the user {name}"))?
         .with_context(|| format!("--user {name}: there is no such user"))?;
@@ -52,6 +45,15 @@ fn other(name: &str) -> Result<Option<User>> {
         bail!("--user {name}: only root can run a command as another user; use sudo for `seawall` itself");
     }
     Ok(Some(user))
+}
+
+/// As root, becomes this user, for good.
+///
+/// # Errors
+/// If we may not.
+pub fn become_user(user: User) -> Result<Environment> {
+    switch(&user)?;
+    Ok(Environment { user: Some(user) })
 }
 
 /// As root, becomes the owner of a pool: what is made beside it must be that user's.
@@ -84,16 +86,11 @@ impl StandIn {
         Self::for_user(&user.with_context(|| format!("the data belongs to the unknown user {uid}"))?)
     }
 
-    /// As root, stands in for the user of this name; `None` for oneself.
+    /// The same for one who is known.
     ///
     /// # Errors
-    /// If there is no such user, or we may not.
-    pub fn named(name: &str) -> Result<Option<Self>> {
-        let user = other(name)?;
-        user.as_ref().map(Self::for_user).transpose()
-    }
-
-    fn for_user(user: &User) -> Result<Self> {
+    /// If we may not.
+    pub fn for_user(user: &User) -> Result<Self> {
         let groups = getgroups().context("cannot get the groups of this process")?;
         let name = CString::new(user.name.as_bytes())?;
         initgroups(&name, user.gid).with_context(|| format!("cannot take on the groups of {}", user.name))?;

@@ -70,15 +70,7 @@ fn attempt(how: &Takeover) -> Result<ExitCode> {
         Wanted { pool: how.pool.clone(), keepers: how.keeper.clone(), log: how.log.clone(), transport };
     let said = takeover::find(&wanted)?;
     if how.fence_only {
-        let turn = takeover::fence(&said)?;
-        match how.json {
-            true => show::json(&json!({ "done": true, "code": 0, "log": said.log, "fenced_in_turn": turn }))?,
-            false => outln!(
-                "fenced, in turn {turn}: the former writer of the log {} gets nothing confirmed any more",
-                said.log
-            ),
-        }
-        return Ok(ExitCode::SUCCESS);
+        return fence(how, &said);
     }
     let mut found = takeover::look(&how.pool, &said, &how.data, how.accept_loss)?;
     if !how.json {
@@ -114,6 +106,18 @@ fn attempt(how: &Takeover) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn fence(how: &Takeover, said: &Descriptor) -> Result<ExitCode> {
+    let turn = takeover::fence(said)?;
+    match how.json {
+        true => show::json(&json!({ "done": true, "code": 0, "log": said.log, "fenced_in_turn": turn }))?,
+        false => outln!(
+            "fenced, in turn {turn}: the former writer of the log {} gets nothing confirmed any more",
+            said.log
+        ),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn act(how: &Takeover, said: &Descriptor, owner: u32) -> Result<Done> {
     if !how.pool.exists() {
         make(&how.pool, said, owner)?;
@@ -124,7 +128,7 @@ fn act(how: &Takeover, said: &Descriptor, owner: u32) -> Result<Done> {
     Ok(takeover::run(&pool, said, &how.data, how.accept_loss, &say)?)
 }
 
-/// Makes the pool's file, as that of whom the data belongs to.
+/// Makes the pool's file for the user to whom the data belongs.
 fn make(path: &Path, said: &Descriptor, owner: u32) -> Result<()> {
     said.create(path).with_context(|| format!("cannot create {}", path.display()))?;
     if nix::unistd::geteuid().is_root() && owner != 0 {

@@ -25,12 +25,14 @@ pub mod witness;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use seawall_daemon::AddRoot;
 use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::status::Status;
 use seawall_media::Medium;
@@ -100,7 +102,8 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     // Made while we have the rights for it.
     let watch = how.user.as_ref().and_then(|_| seawall_daemon::privileged_watch());
     // Everything is looked for as that user, who may not be allowed to make a log beside the data: root does that.
-    let standing_in = how.user.as_deref().map(user::StandIn::named).transpose()?.flatten();
+    let user = how.user.as_deref().map(user::other).transpose()?.flatten();
+    let standing_in = user.as_ref().map(user::StandIn::for_user).transpose()?;
     let program = Program::find(&how.command)?;
     let policy = Policy::from_name(&how.policy).unwrap_or_default();
     let found = database::find(how.preset.as_deref(), policy, &how.data, &program, &how.command[1..])?;
@@ -113,41 +116,48 @@ fn prepare(how: &Run) -> Result<supervise::Session> {
     let watch = watch.or_else(|| becomes.and_then(|_| seawall_daemon::privileged_watch()));
     let mut roots = found.roots;
     recovery.iter().for_each(|recovery| recovery.note(&mut roots));
-    how.wanted.has_files(many::count(&roots));
-    let data = roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
-    let (preload, pool) = {
-        // What is looked for and made is the database's user's, who will be served.
-        let _standing_in = becomes.map(user::StandIn::of).transpose()?;
-        let preload = preload::find()?;
-        let pool = pool::for_run(&how.wanted, data)?;
-        check_owner(&pool)?;
-        say_what_it_survives(&pool, how.quiet)?;
-        unguarded::check(&pool, &roots, !how.no_boot, how.unguarded)?;
-        (preload, pool)
-    };
+    let (preload, pool) = preload_and_pool(how, &roots, becomes)?;
     drop(standing_in);
-    let environment = match &how.user {
-        Some(name) => user::become_named(name)?,
-        None => user::Environment::default(),
-    };
+    let environment = user.map(user::become_user).transpose()?.unwrap_or_default();
     let init = init::Init::begin(how.init)?;
     if !found.inner.is_behind {
         program.warn();
     }
-    lockfile::step_over(&roots);
-    let link = join::Link::new(
-        pool,
-        roots,
-        join::How { keep: how.keep, boot: !how.no_boot, watch, cache: how.cache.options() },
-    )?;
-    say_what_cache(&link, how.cache.options().as_ref());
-    many::warn(&link);
+    let link = joined(how, pool, roots, watch)?;
     let mut command = Command::new(&program.path);
     command.args(arguments);
     environment.apply(&mut command);
     command.env("LD_PRELOAD", preload::variable(&preload)).env("SEAWALL_SOCKET", link.control().path());
     command.env("ASAN_OPTIONS", preload::asan_options(std::env::var_os("ASAN_OPTIONS").as_deref()));
     Ok(supervise::Session { command, program, link, init, recovery, quiet: how.quiet })
+}
+
+/// The library and the pool. They are looked for, and the pool is made, as the user whom the database becomes: that user
+/// will be served.
+fn preload_and_pool(how: &Run, roots: &[AddRoot], becomes: Option<u32>) -> Result<(PathBuf, PathBuf)> {
+    how.wanted.has_files(many::count(roots));
+    let data = roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
+    let _standing_in = becomes.map(user::StandIn::of).transpose()?;
+    let preload = preload::find()?;
+    let pool = pool::for_run(&how.wanted, data)?;
+    check_owner(&pool)?;
+    say_what_it_survives(&pool, how.quiet)?;
+    unguarded::check(&pool, roots, !how.no_boot, how.unguarded)?;
+    Ok((preload, pool))
+}
+
+/// A place at the pool's daemon.
+fn joined(how: &Run, pool: PathBuf, roots: Vec<AddRoot>, watch: Option<OwnedFd>) -> Result<join::Link> {
+    lockfile::step_over(&roots);
+    let cache = how.cache.options();
+    let link = join::Link::new(
+        pool,
+        roots,
+        join::How { keep: how.keep, boot: !how.no_boot, watch, cache: cache.clone() },
+    )?;
+    say_what_cache(&link, cache.as_ref());
+    many::warn(&link);
+    Ok(link)
 }
 
 /// How long a recovery may take, if somebody said so.
