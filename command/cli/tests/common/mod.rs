@@ -7,6 +7,7 @@ pub mod database;
 pub mod disk;
 pub mod front;
 pub mod hosts;
+pub mod image;
 pub mod keepers;
 pub mod ledger;
 pub mod mirrors;
