@@ -161,7 +161,7 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	SEAWALL_SEQUENCES=1 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test sequences
 	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
-	SEAWALL_DISK_STEPS=5000 SEAWALL_DISK_NONSENSE=5000 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test disk
+	SEAWALL_DISK_STEPS=5000 SEAWALL_DISK_NONSENSE=5000 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test disk --test disk_killed
 	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test takeover whoever_is_lost -- --nocapture
 	SEAWALL_TWIN_ROUNDS=$(TWIN_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test twin -- --nocapture
 	SEAWALL_PROCESSES_ROUNDS=$(PROCESSES_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test processes -- --nocapture

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use seawall_guest::{Done, Guest, Op};
 use serde_json::Value;
 
-use crate::common::disk::LoopDevice;
-use crate::common::{Place, Said, kill, signal, wait_for, wait_for_end};
+use super::disk::LoopDevice;
+use super::{Place, Said, kill, signal, wait_for, wait_for_end};
 
 /// Bytes of the disk.
 pub const SIZE: u64 = 2 << 20;
@@ -134,6 +134,12 @@ impl Disks {
         self.attach();
         self.place.in_memory().iter().for_each(|path| fs::remove_file(path).expect("removed"));
     }
+
+    /// Brings what the log has to the image.
+    #[track_caller]
+    pub fn recover(&self) {
+        self.place.seawall(&["recover", "--replay", "--pool", self.place.pool()]).succeeds();
+    }
 }
 
 impl Drop for Disks {
@@ -191,6 +197,16 @@ impl Model {
         let sectors = self.rng.u64(1..=128);
         let at = self.rng.u64(..SIZE / 512 - sectors) * 512;
         self.op(at, sectors as u32 * 512)
+    }
+
+    /// So many requests, one after another, each of which must be answered rightly.
+    #[track_caller]
+    pub fn work(&mut self, guest: &mut Guest, requests: usize) {
+        for _ in 0..requests {
+            let op = self.next();
+            let found = guest.ask(op.clone()).unwrap_or_else(|e| panic!("{op:?}: {e}"));
+            self.check(&op, &found);
+        }
     }
 
     fn op(&mut self, at: u64, len: u32) -> Op {

@@ -5,6 +5,7 @@
 pub mod cluster;
 pub mod database;
 pub mod disk;
+pub mod disks;
 pub mod front;
 pub mod hosts;
 pub mod image;
