@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::front::{BLOCK, Front};
 use super::served::{self, add_root};
@@ -97,6 +97,13 @@ impl Scene {
     /// `seawall cache`.
     pub fn cache(&self, words: &[&str]) -> Said {
         self.seawall(&[&["cache"], words].concat())
+    }
+
+    /// What a policy says of a path, and what there is of it.
+    pub fn policy(&self, path: &Path) -> Value {
+        let listed = self.cache(&["list", "--json"]).json();
+        let policies = listed["policies"].as_array().expect("policies").clone();
+        policies.into_iter().find(|policy| policy["path"] == json!(path)).unwrap_or(Value::Null)
     }
 
     /// What `seawall status` says of the cache.
