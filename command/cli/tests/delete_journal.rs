@@ -3,9 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 
-use common::{Place, SEAWALL, Said, has, is_root};
+use common::{Place, SEAWALL, Said, has, is_root, names};
 use serde_json::Value;
 
 const JOURNAL: &str = "a.db-journal";
@@ -27,14 +26,6 @@ fn place() -> Option<Place> {
     let place = Place::new();
     fs::create_dir(place.file("data")).expect("made");
     has("sqlite3").then_some(place)
-}
-
-fn names(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).expect("a directory").flatten();
-    let mut all: Vec<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    all.sort();
-    all
 }
 
 /// What the database says without Seawall.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Place, Said, Writer, kill_everything, wait_for};
+use common::{Place, Said, Writer, kill_everything, names, wait_for};
 use seawall_daemon::guard::Claim;
 
 /// A copy of the place's directory, as a backup restores it.
@@ -20,13 +20,6 @@ fn copy(place: &Place) -> tempfile::TempDir {
 
 fn guard(place: &Place, words: &[&str], dir: &Path) -> Said {
     place.seawall(&[&["guard"], words, &[dir.to_str().expect("a path")]].concat())
-}
-
-fn names(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).expect("a directory").flatten();
-    let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 // Holds: R4

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Place, Writer, cc, has, is_root, kill_everything, wait_for};
+use common::{Place, Writer, cc, has, is_root, kill_everything, names, wait_for};
 
 /// A writer whose log has records, in a place of its own.
 fn writing() -> (Place, Writer) {
@@ -31,14 +31,6 @@ fn feed(writer: &mut Writer, guard: &Path) {
         writer.run.stdin.as_mut().expect("piped").write_all(&[1; 4096]).expect("the writer lives");
     }
     wait_for("the guard", || guard.join(".seawall").exists());
-}
-
-/// What a directory has, without opening it as a stranger would: by a program under Seawall, or when nothing runs.
-fn names(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).expect("a directory").flatten();
-    let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 fn is_guarded(place: &Place, log: &str) -> bool {
