@@ -1,13 +1,13 @@
 //! kill -9 of one process in the machine, some time before its power fails.
 
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use fastrand::Rng;
+use seawall_media::process;
 
 /// Kills Seawall's daemon.
 ///
@@ -68,11 +68,9 @@ pub fn of_database(rng: &mut Rng) -> Result<()> {
 
 /// Everybody, with the words of their command lines.
 fn processes() -> impl Iterator<Item = (Pid, Vec<String>)> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.map(|pid: i32| {
-        let line = fs::read(PathBuf::from(format!("/proc/{pid}/cmdline"))).unwrap_or_default();
+    process::all().map(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-        (Pid::from_raw(pid), words.collect())
+        (Pid::from_raw(pid.cast_signed()), words.collect())
     })
 }

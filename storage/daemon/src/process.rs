@@ -1,6 +1,5 @@
 //! Other processes, as `/proc` shows them: alive, since when, with or without the preload.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
-pub use seawall_media::process::{Stat, all, is_alive, place, stat};
+pub use seawall_media::process::{Stat, all, is_alive, place, stat, tree};
 
 /// File name of the preload, as it shows up in `/proc/PID/maps`.
 pub const PRELOAD_NAME: &str = "libseawall_preload.so";
@@ -113,23 +112,6 @@ pub fn belongs_elsewhere(pid: u32, socket: &Path) -> bool {
         Ok(theirs) => (theirs.dev(), theirs.ino()) != (ours.dev(), ours.ino()),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
-}
-
-/// The process and everything below it, by parentage.
-pub fn tree(root: u32) -> Vec<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for pid in all() {
-        if let Some(stat) = stat(pid) {
-            children.entry(stat.parent).or_default().push(pid);
-        }
-    }
-    let mut found = vec![root];
-    let mut next = 0;
-    while let Some(pid) = found.get(next).copied() {
-        found.extend(children.remove(&pid).unwrap_or_default());
-        next += 1;
-    }
-    found
 }
 
 /// True for a process that is this program, of whatever version.

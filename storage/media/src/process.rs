@@ -4,6 +4,7 @@
 //! process was killed while another one waits for the disk. /proc/PID then shows a zombie without files and mappings, although
 //! the others still have them and write.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -80,6 +81,24 @@ pub fn all() -> impl Iterator<Item = u32> {
     numbers("/proc".to_owned())
 }
 
+/// The process and all that live below it, by parentage: it first, and parents before their children.
+pub fn tree(root: u32) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in all() {
+        if let Some(stat) = stat(pid).filter(Stat::lives) {
+            children.entry(stat.parent).or_default().push(pid);
+        }
+    }
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(parent) = found.get(next) {
+        let below = children.remove(parent);
+        found.extend(below.unwrap_or_default());
+        next += 1;
+    }
+    found
+}
+
 /// The threads of a process, its first one too if that has ended before the others.
 pub fn threads(pid: u32) -> impl Iterator<Item = u32> {
     numbers(format!("/proc/{pid}/task"))
@@ -147,6 +166,17 @@ mod tests {
         assert!(is_alive(me) && all().any(|pid| pid == me) && threads(me).any(|thread| thread == me));
         assert_eq!(place(me), PathBuf::from(format!("/proc/{me}")));
         assert!(stat_of_thread(me, me).is_some_and(|stat| !stat.is_exiting()));
+    }
+
+    #[test]
+    fn a_process_and_its_child_are_a_tree() {
+        let me = std::process::id();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("spawned");
+        let found = tree(me);
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        assert_eq!(found[0], me);
+        assert!(found[1..].contains(&child.id()), "{found:?}");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The processes of a server: one that was named, or all that work in a directory, as databases do in their data's.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -23,18 +22,7 @@ pub fn processes(target: &str) -> Result<Vec<u32>, Error> {
     if !process::is_alive(first) {
         return Err(Error::refused(format!("there is no process {first}")));
     }
-    let mut known = BTreeSet::from([first]);
-    let mut found = vec![first];
-    let all: Vec<(u32, u32)> = process::all()
-        .filter_map(|pid| Some((pid, process::stat(pid).filter(process::Stat::lives)?.parent)))
-        .collect();
-    // Children have higher numbers only until numbers come round.
-    loop {
-        let next = all.iter().find(|(pid, parent)| known.contains(parent) && !known.contains(pid));
-        let Some((pid, _)) = next else { return Ok(found) };
-        known.insert(*pid);
-        found.push(*pid);
-    }
+    Ok(process::tree(first))
 }
 
 /// The one that works there, and whose parent does not.

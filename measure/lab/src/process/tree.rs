@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use seawall_media::locks::lock;
-use seawall_media::process::{Stat, all, is_alive, stat};
+use seawall_media::process::{Stat, all, is_alive, stat, tree};
 
 use super::{pause, signal};
 
@@ -21,16 +21,7 @@ pub fn adopt_orphans() {
 
 /// Every living process below `root`, parents before children.
 pub fn descendants(root: u32) -> Vec<u32> {
-    let all: Vec<(u32, Stat)> = processes().filter(|(_, stat)| stat.lives()).collect();
-    let mut found = vec![root];
-    let mut next = 0;
-    while next < found.len() {
-        let parent = found[next];
-        found.extend(all.iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| *pid));
-        next += 1;
-    }
-    found.remove(0);
-    found
+    tree(root).split_off(1)
 }
 
 /// CPU time that it took so far, in seconds.
@@ -106,12 +97,8 @@ pub fn reap_orphans() {
     let me = std::process::id();
     let own = lock(&OWN);
     let has_ended = |(pid, stat): &(u32, Stat)| stat.parent == me && !stat.lives() && !own.contains(pid);
-    for (pid, _) in processes().filter(has_ended) {
+    for (pid, _) in all().filter_map(|pid| Some((pid, stat(pid)?))).filter(has_ended) {
         // SAFETY: no memory is passed.
         unsafe { libc::waitpid(pid as i32, std::ptr::null_mut(), libc::WNOHANG) };
     }
-}
-
-fn processes() -> impl Iterator<Item = (u32, Stat)> {
-    all().filter_map(|pid| Some((pid, stat(pid)?)))
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Once;
 
+use seawall_media::process;
+
 /// Makes this test process the parent of every descendant whose own parent died, so that nothing we
 /// started can get out of sight.
 pub fn adopt_orphans() {
@@ -32,12 +34,8 @@ pub fn signal(pid: i32, signal: i32) {
 
 /// Descendants of this test process whose command line holds `needle` (a pool's unique path).
 pub fn descendants_naming(needle: &str) -> Vec<i32> {
-    let all = parents();
-    all.iter()
-        .map(|(pid, _)| *pid)
-        .filter(|pid| descends(*pid, &all))
-        .filter(|pid| command_line(*pid).contains(needle))
-        .collect()
+    let below = process::tree(std::process::id()).split_off(1);
+    below.into_iter().filter(|pid| command_line(*pid).contains(needle)).map(u32::cast_signed).collect()
 }
 
 /// Collects what adopted children left, so that they do not stay as zombies.
@@ -53,35 +51,7 @@ pub fn reap(pids: &[i32]) {
     }
 }
 
-fn command_line(pid: i32) -> String {
+fn command_line(pid: u32) -> String {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
-}
-
-/// Every process with its parent.
-fn parents() -> Vec<(i32, i32)> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|pid| Some((pid, parent_of(pid)?)))
-        .collect()
-}
-
-fn parent_of(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // After the name, which may hold anything but ends at the last parenthesis: state, parent.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-}
-
-fn descends(pid: i32, all: &[(i32, i32)]) -> bool {
-    let own = std::process::id() as i32;
-    let mut at = pid;
-    for _ in 0..64 {
-        match all.iter().find(|(candidate, _)| *candidate == at) {
-            Some((_, parent)) if *parent == own => return true,
-            Some((_, parent)) if *parent > 1 => at = *parent,
-            _ => return false,
-        }
-    }
-    false
 }
