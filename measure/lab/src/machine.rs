@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use seawall_awr::{Idle, clock};
+use seawall_awr::{Idle, clock, memory};
 use seawall_media::ordered;
 use serde::{Deserialize, Serialize};
 
@@ -33,23 +33,22 @@ pub struct Machine {
 impl Machine {
     /// Describes this one; what cannot be found is left empty.
     pub fn describe(data: &Path) -> Self {
-        let field = |file: &str, key: &str| {
-            let text = fs::read_to_string(file).unwrap_or_default();
-            let line = text.lines().find(|line| line.starts_with(key)).unwrap_or_default();
-            line.split_once(':').map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
-        };
-        let memory = field("/proc/meminfo", "MemTotal");
-        let kb: u64 = memory.split_whitespace().next().and_then(|kb| kb.parse().ok()).unwrap_or(0);
         Machine {
-            cpu: field("/proc/cpuinfo", "model name"),
+            cpu: processor(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            memory_mb: kb / 1024,
+            memory_mb: memory("MemTotal").unwrap_or(0) >> 20,
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
             system: system(),
             filesystem: filesystem(data),
             idle: Idle::find().to_string(),
         }
     }
+}
+
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
+    line.split_once(':').map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
 }
 
 fn system() -> String {

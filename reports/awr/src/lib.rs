@@ -30,7 +30,7 @@ pub mod seawall;
 mod take;
 pub mod top;
 
-pub use machine::Idle;
+pub use machine::{Idle, memory};
 pub use recorder::{Recorder, Taken};
 pub use repository::{Baseline, Imported, Pruned, Repository, RepositoryError, Samples, SnapshotSummary};
 pub use take::{machine_only, take};

@@ -86,6 +86,18 @@ pub fn buckets<'a>(counters: impl IntoIterator<Item = (&'a String, &'a f64)>) ->
     numbered(BUCKET, counters)
 }
 
+/// The lower border of the bucket of a histogram that holds quantile `q` (0 to 1).
+pub fn quantile(buckets: &[(u64, u64)], q: f64) -> Option<u64> {
+    let total: u64 = buckets.iter().map(|(_, n)| n).sum();
+    let wanted = (q * total as f64) as u64;
+    let mut seen = 0;
+    let holds = |(_, n): &&(u64, u64)| {
+        seen += n;
+        seen > wanted
+    };
+    buckets.iter().find(holds).or(buckets.last()).map(|(floor, _)| *floor)
+}
+
 /// How full the log was when destaging began, in percent, and how often.
 pub fn fill<'a>(counters: impl IntoIterator<Item = (&'a String, &'a f64)>) -> Vec<(u64, u64)> {
     numbered(FILL, counters)

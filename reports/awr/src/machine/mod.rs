@@ -2,6 +2,7 @@
 
 mod disk;
 mod idle;
+mod memory;
 pub mod process;
 mod processor;
 mod storage;
@@ -9,6 +10,7 @@ mod storage;
 use std::fs::read_to_string;
 
 pub use idle::Idle;
+pub use memory::memory;
 pub use storage::storage;
 
 use crate::model::{Reading, Snapshot};
@@ -25,7 +27,7 @@ pub fn capture(snapshot: &mut Snapshot) {
         snapshot.notes.push("pressure stall information is not available (psi=0, or a container)".into());
     }
     snapshot.add("pressure", true, pressure);
-    snapshot.add("memory", true, vec![memory(&read_to_string("/proc/meminfo").unwrap_or_default())]);
+    snapshot.add("memory", true, vec![memory::reading()]);
     snapshot.add("vm", true, vec![vm(&read_to_string("/proc/vmstat").unwrap_or_default(), &boot)]);
     snapshot.add("host", true, vec![host()]);
 }
@@ -61,28 +63,6 @@ fn pressure(what: &str, boot: &str) -> Option<Reading> {
     Some(reading)
 }
 
-fn memory(meminfo: &str) -> Reading {
-    let wanted = [
-        "MemTotal",
-        "MemAvailable",
-        "Cached",
-        "Dirty",
-        "Writeback",
-        "SwapTotal",
-        "SwapFree",
-        "HugePages_Total",
-    ];
-    let mut reading = Reading::new("memory", "", "");
-    for (name, value) in meminfo.lines().filter_map(|line| line.split_once(':')) {
-        let number = value.trim().trim_end_matches(" kB").parse::<f64>();
-        if let (true, Ok(number)) = (wanted.contains(&name), number) {
-            let unit = if value.ends_with("kB") { 1024.0 } else { 1.0 };
-            reading = reading.gauge(name, number * unit);
-        }
-    }
-    reading
-}
-
 fn vm(vmstat: &str, boot: &str) -> Reading {
     let wanted = ["pgmajfault", "pswpin", "pswpout", "oom_kill", "pgpgin", "pgpgout"];
     let pairs = vmstat.lines().filter_map(|line| line.split_once(' '));
@@ -101,10 +81,5 @@ mod tests {
         assert!(snapshot.one("cpu").is_some_and(|r| r.counters["idle"] > 0.0));
         assert!(snapshot.one("memory").is_some_and(|r| r.gauges["MemTotal"] > 1e6));
         assert!(snapshot.one("host").is_some_and(|r| r.gauges["cpus"] >= 1.0));
-    }
-
-    #[test]
-    fn memory_is_in_bytes() {
-        assert_eq!(memory("MemTotal:  2 kB\nHugePages_Total:  3\n").gauges["MemTotal"], 2048.0);
     }
 }

@@ -1,5 +1,6 @@
 //! How long a period was, whatever the wall clock did.
 
+use crate::delta::Deltas;
 use crate::model::{Instant, Snapshot};
 
 /// A wall clock that moved this much more or less than time did, in seconds, has jumped.
@@ -23,6 +24,15 @@ pub enum PeriodError {
 /// Seconds between two instants: by the clock that does not jump, except across a restart of the machine.
 pub fn passed(a: &Instant, b: &Instant) -> f64 {
     if a.boot_id == b.boot_id { b.up_s - a.up_s } else { (b.wall_ms - a.wall_ms) as f64 / 1000.0 }
+}
+
+/// From each snapshot to the next, where no counter began again: the later one, what was counted, and the seconds that passed.
+pub fn intervals(snapshots: &[Snapshot]) -> impl Iterator<Item = (&Snapshot, Deltas, f64)> {
+    snapshots.windows(2).filter_map(|pair| {
+        let (deltas, passed) = (Deltas::over(pair), pair[1].at.up_s - pair[0].at.up_s);
+        let is_whole = deltas.warnings.is_empty() && pair[0].at.boot_id == pair[1].at.boot_id && passed > 0.0;
+        is_whole.then_some((&pair[1], deltas, passed))
+    })
 }
 
 /// Seconds from the first to the last snapshot, and what is to be said about the clock.

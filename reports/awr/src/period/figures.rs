@@ -205,6 +205,18 @@ pub struct File {
 }
 
 impl Period {
+    /// A row of the load profile more, with its name, unit and total, if that is known.
+    pub(super) fn add_load(&mut self, (name, unit, total): (&str, &str, Option<f64>)) {
+        self.load.extend(total.map(|total| Load { name: name.into(), total, unit: unit.into() }));
+    }
+
+    /// A ratio more, if both parts of it are known, and the whole is not zero.
+    pub(super) fn add_ratio(&mut self, name: &str, part: Option<f64>, whole: Option<f64>) {
+        if let (Some(part), Some(whole)) = (part, whole.filter(|w| *w > 0.0)) {
+            self.efficiency.push((name.into(), part * 100.0 / whole));
+        }
+    }
+
     /// The number a setting begins with.
     pub fn settings_number(&self, name: &str) -> Option<f64> {
         self.settings.get(name)?.split(' ').next()?.parse().ok()

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::elapsed::intervals;
 use super::figures::{File, Seawall, Wait};
 use crate::delta::{Delta, Deltas};
 use crate::model::Snapshot;
-use crate::seawall::fill;
+use crate::seawall::{fill, quantile};
 
 const FILES: usize = 30;
 
@@ -31,12 +32,9 @@ pub fn part(snapshots: &[Snapshot], deltas: &Deltas) -> Option<Seawall> {
 
 /// Bytes a second that were logged in the busiest interval between two snapshots.
 fn peak(snapshots: &[Snapshot]) -> f64 {
-    let rate = |pair: &[Snapshot]| {
-        let (passed, deltas) = (pair[1].at.up_s - pair[0].at.up_s, Deltas::over(pair));
-        let whole = deltas.warnings.is_empty() && pair[0].at.boot_id == pair[1].at.boot_id && passed > 0.0;
-        deltas.sum("seawall file", "bytes").filter(|_| whole).map(|bytes| bytes / passed)
-    };
-    snapshots.windows(2).filter_map(rate).fold(0.0, f64::max)
+    let rates = intervals(snapshots)
+        .filter_map(|(_, deltas, passed)| Some(deltas.sum("seawall file", "bytes")? / passed));
+    rates.fold(0.0, f64::max)
 }
 
 fn class_wait((item, delta): (&str, &Delta)) -> Wait {
@@ -63,14 +61,7 @@ fn files(deltas: &Deltas) -> (Vec<File>, Vec<File>) {
 impl Wait {
     /// The lower border, in ns, of the bucket that holds quantile `q` (0 to 1) of the timed waits.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        let timed: u64 = self.buckets.iter().map(|(_, n)| n).sum();
-        let wanted = (q * timed as f64) as u64;
-        let mut seen = 0;
-        let holds = |(_, n): &&(u64, u64)| {
-            seen += n;
-            seen > wanted
-        };
-        self.buckets.iter().find(holds).or(self.buckets.last()).map(|(floor, _)| *floor)
+        quantile(&self.buckets, q)
     }
 
     /// Mean, in ns.

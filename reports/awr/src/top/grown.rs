@@ -1,5 +1,7 @@
 //! A histogram since the last look.
 
+use crate::seawall::quantile;
+
 /// Buckets, each with its lower border in nanoseconds, and the sum of all in nanoseconds.
 type Histogram<'a> = (&'a [(u64, u64)], u64);
 
@@ -34,12 +36,6 @@ impl Grown {
 
     /// The lower border of the bucket that holds quantile `q` (0 to 1).
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        let wanted = (q * self.total() as f64) as u64;
-        let mut seen = 0;
-        let holds = |(_, n): &&(u64, u64)| {
-            seen += n;
-            seen > wanted
-        };
-        self.buckets.iter().find(holds).or(self.buckets.last()).map(|(floor, _)| *floor)
+        quantile(&self.buckets, q)
     }
 }

@@ -78,7 +78,9 @@ impl Warm {
     }
 
     fn bring_back(&self, before: &Note) {
-        let (most, begin) = ((free_memory() as f64 * SHARE) as u64, Instant::now());
+        // What is free, or what the kernel would give up.
+        let free_memory = seawall_awr::memory("MemAvailable").unwrap_or(0);
+        let (most, begin) = ((free_memory as f64 * SHARE) as u64, Instant::now());
         let pieces: Vec<_> = before.pieces().take((most / PIECE) as usize).collect();
         let read =
             in_parallel((THREADS, pieces.len()), || (), |(), i| self.read_ahead(pieces[i].0, pieces[i].1));
@@ -139,13 +141,6 @@ fn below(data: &Path, dir: &Path, found: &mut Vec<PathBuf>) {
             _ => {}
         }
     }
-}
-
-/// Bytes of memory that are free, or that the kernel would give up; 0 if it does not say.
-fn free_memory() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) << 10
 }
 
 #[cfg(test)]
