@@ -1,7 +1,7 @@
 //! A simulated block device under a journal.
 //!
 //! A write that is under way is, at a power cut, in any mixture of old, new and garbled sectors on the device; one
-//! that was reported durable is there. Each crash image is read back by the production reader. Who is killed
+//! that was reported durable is there. Each crash image is read back by the production reader. A thread that is killed
 //! during a write leaves it done or not begun, as the kernel does.
 //!
 //! A write fails: some of it is on the device all the same, and whoever made it is told EIO.
@@ -14,7 +14,9 @@
 //!
 //! Not simulated here: a cut while a copy is made equal at a start (`seawall-core`, tests of the mirror).
 
+mod desk;
 mod lies;
+pub mod under_way;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,14 +24,10 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::SeqCst;
 
-use seawall_core::format::Layout;
 use seawall_core::pool::Pool;
 use seawall_core::pool::block::mirror::{Verdict, decide};
-use seawall_media::Region;
 use seawall_media::block::{ANCHOR_BYTES, Anchor, JournalError, Mirror, read};
-use seawall_wire::desk::Desk;
 
 use lies::{History, Latest};
 
@@ -38,12 +36,9 @@ pub use lies::Lie;
 use crate::Rng;
 use crate::image::{Image, units_of};
 use crate::pending::{LINE, Units};
-use crate::sectors;
 
 /// The device, where, and what.
 pub type Written = (usize, u64, Vec<u8>);
-/// The desk's words.
-const WORDS: usize = 4096;
 
 /// One device.
 struct Device {
@@ -191,18 +186,6 @@ impl Block {
         Ok((found.last, lines))
     }
 
-    /// What of the writes under way is on the devices if the power goes now.
-    pub fn tear(&self, rng: &Rng) -> Vec<Written> {
-        self.under_way.borrow().values().map(|write| self.torn(write, rng)).collect()
-    }
-
-    fn torn(&self, (copy, at, new): &Written, rng: &Rng) -> Written {
-        let mut bytes = vec![0; new.len()];
-        self.devices[*copy].journal.read_exact_at(&mut bytes, *at).expect("the journal");
-        sectors::tear(&mut bytes, new, rng);
-        (*copy, *at, bytes)
-    }
-
     /// This is on the device now.
     pub fn put(&self, (copy, at, bytes): &Written) {
         let device = &self.devices[*copy];
@@ -292,12 +275,6 @@ impl Block {
         self.has_failed.set(false);
     }
 
-    /// The power goes: of the writes under way what is on the device stays.
-    pub fn stop(&self, rng: &Rng) {
-        self.tear(rng).iter().for_each(|torn| self.put(torn));
-        self.under_way.take();
-    }
-
     /// It fails no more.
     pub fn calm(&self) {
         self.failures.set(0);
@@ -308,12 +285,6 @@ impl Block {
     /// The power was off: what is there is there.
     pub fn forget(&self) {
         self.devices.iter().for_each(|device| device.latest.forget());
-    }
-
-    /// A write begins.
-    pub fn begin<'a>(&'a self, rng: &'a Rng, thread: usize, written: Written) -> UnderWay<'a> {
-        self.under_way.borrow_mut().insert(thread, written);
-        UnderWay { rng, block: self, thread }
     }
 
     /// True if the log is not mirrored.
@@ -339,82 +310,6 @@ impl Block {
         let gone = before.keys().filter(|line| !now.contains_key(line)).map(|line| (*line, [0; 8]));
         let new = now.iter().map(|(line, units)| (*line, *units));
         gone.chain(new).filter(|(line, units)| image.line(*line) != *units).collect()
-    }
-
-    /// Keeps the desk's words as they are: a kill is about to tidy them up.
-    pub fn remember(&self, memory: &Region) {
-        let mut words = vec![0; WORDS];
-        memory.read(self.desk_at, &mut words);
-        *self.at_death.borrow_mut() = Some(words);
-    }
-
-    /// What of the image has no memory yet: from where to where.
-    pub fn without_memory(&self, memory: &Region) -> (usize, usize) {
-        let layout = Layout::for_size(self.desk_at as u64).expect("it is a pool's");
-        let unbacked = Desk::new(memory, self.desk_at).unbacked().load(SeqCst);
-        (layout.segment(layout.segments - unbacked), layout.segment(layout.segments))
-    }
-
-    /// The process that leads, 0 for none.
-    pub fn holder(&self, memory: &Region) -> u32 {
-        Desk::new(memory, self.desk_at).leader().map_or(0, |(_, holder)| (holder >> 32) as u32)
-    }
-
-    /// How many wait for the records that are being written; 0 while it is something else.
-    pub fn company(&self, memory: &Region) -> u64 {
-        let desk = Desk::new(memory, self.desk_at);
-        let is_capture = desk.begun().load(SeqCst) != desk.done().load(SeqCst);
-        if is_capture { desk.company().load(SeqCst) } else { 0 }
-    }
-
-    /// Undoes what the tidying did.
-    pub fn restore(&self, memory: &Region) {
-        if let Some(words) = self.at_death.borrow_mut().take() {
-            memory.copy_in(self.desk_at, &words);
-        }
-    }
-}
-
-/// A write that may be cut short by its thread's death.
-pub struct UnderWay<'a> {
-    rng: &'a Rng,
-    block: &'a Block,
-    thread: usize,
-}
-
-impl UnderWay<'_> {
-    fn take(&self) -> Option<Written> {
-        self.block.under_way.borrow_mut().remove(&self.thread)
-    }
-
-    /// It is done.
-    pub fn end(self) {
-        if let Some(written) = self.take() {
-            self.block.put(&written);
-        }
-    }
-
-    /// It fails, or the flush behind it: any of its sectors may be there.
-    pub fn fail(self, copy: usize) {
-        let block = self.block;
-        if let Some(write) = self.take() {
-            block.put(&block.torn(&write, self.rng));
-        }
-        match block.devices.len() {
-            1 => block.has_failed.set(true),
-            _ => block.doomed.set(Some(copy)),
-        }
-    }
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        // Whoever issued it is gone, or it is done: the kernel does all of it, or never began.
-        if let Some(write) = self.take()
-            && self.rng.one_in(2)
-        {
-            self.block.put(&write);
-        }
     }
 }
 

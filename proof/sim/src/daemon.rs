@@ -3,43 +3,23 @@
 //! Registering, evicting and forgetting are `seawall-core`'s; around them are the steps of `seawall-daemon`, in its order,
 //! without its guards, watches and sockets.
 
+mod descriptors;
+mod registering;
+
 use std::cell::RefCell;
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use seawall_core::destage::{Destager, Files, Round};
-use seawall_core::file::captured::Captured;
-use seawall_core::file::{Begins, Flag, Newcomer};
-use seawall_core::reap::{self, Writable};
+use seawall_core::destage::{Destager, Round};
+use seawall_core::reap;
 use seawall_core::spill::Spiller;
-use seawall_core::{Engine, Errno, FileRef, Owner, Scope, certain, table};
-use seawall_stats::Class;
+use seawall_core::{Engine, Owner, table};
 
+use crate::rebuild;
 use crate::space::RESERVED;
 use crate::world::{self, World};
-use crate::{names, rebuild};
 
-/// While it lives nobody opens the file for writing. The kernel ends those of the dead.
-struct Lease<'a> {
-    world: &'a World,
-    index: usize,
-}
-
-impl<'a> Lease<'a> {
-    fn take(world: &'a World, index: usize) -> Self {
-        world.files.borrow_mut()[index].leased = true;
-        Self { world, index }
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        self.world.files.borrow_mut()[self.index].leased = false;
-    }
-}
+use descriptors::Descriptors;
 
 /// A process that does not exist.
 pub const DEAD: u32 = 0x3fff_fff0;
@@ -61,67 +41,12 @@ pub struct Daemon {
     pub spiller: RefCell<Option<Spiller>>,
 }
 
-struct Descriptors<'a> {
-    world: &'a World,
-    last: Option<Rc<File>>,
-    /// Whether some files may be left out of a destage round.
-    lazy: bool,
-}
-
-fn unknown() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "no descriptor of it")
-}
-
-impl Files for Descriptors<'_> {
-    fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
-        if let Some(shelf) = &self.world.shelf {
-            let folder = shelf.folder_in(slot).ok_or_else(unknown)?;
-            return Ok(shelf.descriptor(folder).as_fd());
-        }
-        let index = self.world.file_in(slot).ok_or_else(unknown)?;
-        self.last = Some(Rc::clone(&self.world.files.borrow()[index].cache));
-        self.last.as_ref().map(|file| file.as_fd()).ok_or_else(unknown)
-    }
-
-    fn sync_directory(&mut self, slot: u32, files: &[Captured]) -> io::Result<()> {
-        let shelf = self.world.shelf.as_ref().ok_or_else(unknown)?;
-        self.world.destages_folder(shelf.folder_in(slot).ok_or_else(unknown)?, files);
-        Ok(())
-    }
-
-    fn sync_around(&mut self, slot: u32) -> io::Result<()> {
-        let shelf = self.world.shelf.as_ref().ok_or_else(unknown)?;
-        self.world.syncs_folder(shelf.folder_in(slot).ok_or_else(unknown)?, true);
-        Ok(())
-    }
-
-    fn is_due(&mut self, _slot: u32, _watermark: u64) -> bool {
-        !self.lazy || self.world.rng.below(2) == 0
-    }
-}
-
-impl Writable for Descriptors<'_> {
-    fn writable(&mut self, slot: u32) -> io::Result<File> {
-        let index = self.world.file_in(slot).ok_or_else(unknown)?;
-        self.world.tell(|| format!("reap opens file {index}"));
-        // It may be killed itself before it has published anything.
-        self.world.step();
-        self.world.watched_descriptor(index)
-    }
-
-    fn sync_directory(&mut self, slot: u32) -> io::Result<()> {
-        let shelf = self.world.shelf.as_ref().ok_or_else(unknown)?;
-        self.world.syncs_folder(shelf.folder_in(slot).ok_or_else(unknown)?, true);
-        Ok(())
-    }
-}
-
-/// Finishes what a process left half published that died inside the file in this slot: the daemon whose client slot this is waits for
-/// the file. Anybody else waits for a daemon.
+/// Finishes what a process left half published that died inside the file in this slot: the daemon whose client slot this is
+/// waits for the file. Anybody else waits for a daemon.
 pub fn finish(client: u32, slot: u32) {
     let Some(world) = world::running().filter(|world| world.is_daemon(world.thread.get())) else { return };
     let (Some(engine), Some(index)) = (world.engine.borrow().clone(), world.file_in(slot)) else { return };
-    let mut files = Descriptors { world: &world, last: None, lazy: false };
+    let mut files = Descriptors::of(&world, false);
     if reap::finish_in(&engine, World::owner(client, world.thread.get()), slot, &mut files) {
         world.tell(|| format!("finished in file {index}"));
         world.count(|c| c.finished += 1);
@@ -234,7 +159,7 @@ impl Daemon {
     }
 
     fn make_round(&self, lazy: bool) -> Round {
-        let mut files = Descriptors { world: &self.world, last: None, lazy };
+        let mut files = Descriptors::of(&self.world, lazy);
         let round = Destager::new(&self.engine, self.who()).round(&mut files);
         self.world.tell(|| format!("{round:?}"));
         round
@@ -244,100 +169,10 @@ impl Daemon {
     pub fn reap(&self) {
         let shm = self.engine.shm();
         let is_dead = |client: u32| shm.client(client).is_some_and(|c| c.pid().load(SeqCst) == DEAD);
-        let mut files = Descriptors { world: &self.world, last: None, lazy: false };
+        let mut files = Descriptors::of(&self.world, false);
         let reaped = reap::dead(&self.engine, self.who(), &is_dead, &mut files);
         self.world.tell(|| format!("{reaped:?}"));
         self.world.count(|c| c.finished += u64::from(reaped.finished));
         (0..self.world.file_count()).for_each(|index| reaped_in(&self.world, &self.engine, index));
-    }
-
-    /// Registers a file that has no slot.
-    pub fn register(&self) {
-        let found = self.world.files.borrow().iter().position(|f| f.name.is_none() && !f.unlinked);
-        let Some(index) = found else { return };
-        // Content, inode and name, before the file can have records; see `seawall-daemon`, `register`.
-        let refused = self.world.atomic && self.world.real_sync(index, Scope::Whole).is_err();
-        let identity = self.world.files.borrow()[index].identity.clone();
-        let registered = self.engine.register(&Newcomer {
-            root: 0,
-            identity: &identity,
-            hint: &names::hint(index),
-            inode: names::inode(index),
-            class: Class::Other,
-            begins: match self.world.atomic {
-                true if refused => Begins::Failed,
-                true => Begins::InLog,
-                false => Begins::Outside,
-            },
-            is_named_by_directory: self.world.is_named_by_directory,
-            is_directory: false,
-        });
-        let Ok(registered) = registered else { return };
-        let name = registered.file();
-        self.world.files.borrow_mut()[index].name = Some(name);
-        let admitted = registered.admit(self.who(), || self.sync_for_certain(index));
-        self.world.tell(|| format!("file {index} registered in slot {}: {admitted:?}", name.slot));
-        if index % 2 == 1 {
-            self.sync_ahead(index, name);
-        }
-    }
-
-    /// A sync before anybody asked for one, as for the segments of PostgreSQL's log; see `seawall-daemon`, `ahead`.
-    fn sync_ahead(&self, index: usize, name: FileRef) {
-        let cache = Rc::clone(&self.world.files.borrow()[index].cache);
-        let real = || {
-            self.world.real_sync(index, Scope::Whole).map_err(Errno::from_raw_os_error)?;
-            certain::check(cache.as_fd())
-        };
-        if !self.engine.absorbs(name, Scope::Whole) {
-            let done = self.engine.sync(self.who(), name, Scope::Whole).by(|_| real());
-            if done.is_err() {
-                self.engine.distrust(name);
-            }
-            self.world.tell(|| format!("file {index} synced ahead: {done:?}"));
-        }
-    }
-
-    /// As the daemon's own sync: a success is believed only while the file system's journal lives.
-    fn sync_for_certain(&self, index: usize) -> Result<(), Errno> {
-        let cache = Rc::clone(&self.world.files.borrow()[index].cache);
-        certain::fdatasync(cache.as_fd())
-    }
-
-    /// Takes the slot from a file that nobody has open; whoever wants to write it waits until it is registered
-    /// again. A lease keeps it closed meanwhile.
-    pub fn evict(&self) {
-        let files = self.world.files.borrow();
-        let idle: Vec<(usize, FileRef)> = files
-            .iter()
-            .enumerate()
-            .filter_map(|(i, f)| Some((i, f.name.filter(|_| f.open == 0 && !f.unlinked)?)))
-            .collect();
-        drop(files);
-        if idle.is_empty() {
-            return;
-        }
-        let (index, name) = idle[self.world.rng.below(idle.len() as u64) as usize];
-        let sync = || self.sync_for_certain(index);
-        let lease = Lease::take(&self.world, index);
-        if !self.engine.evict(self.who(), name, sync) {
-            return;
-        }
-        self.world.files.borrow_mut()[index].name = None;
-        drop(lease);
-        self.world.tell(|| format!("file {index} evicted from slot {}", name.slot));
-        self.world.count(|c| c.evicted += 1);
-    }
-
-    /// Forgets files whose last name is gone, and lets others be created in their place.
-    pub fn forget_unlinked(&self) {
-        for slot in self.engine.slots().filter(|slot| slot.state().has(Flag::UNLINKED)) {
-            self.engine.forget(self.who(), slot.number());
-            if let Some(index) = self.world.file_in(slot.number()) {
-                self.world.tell(|| format!("file {index} forgotten"));
-                self.world.files.borrow_mut()[index].name = None;
-                self.world.create_file();
-            }
-        }
     }
 }

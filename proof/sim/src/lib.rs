@@ -17,6 +17,7 @@
 
 mod area;
 mod block;
+mod change;
 mod client;
 mod counts;
 mod daemon;
@@ -48,9 +49,10 @@ mod tree;
 mod watermark;
 mod world;
 
+pub use change::Change;
 pub use counts::Counts;
 pub use disk::Disk;
-pub use model::{Change, Model};
+pub use model::Model;
 pub use pending::{Pending, Survival};
 pub use plan::{Mutant, Plan, Planted, Site};
 pub use platter::Platter;

@@ -8,66 +8,13 @@
 //!   change whole (P2), perhaps with one change that had not returned yet.
 //! * Some were not: each byte must have a value that some prefix gives it. That is the kernel's own promise.
 //!
-//! Not verified: the order among untracked changes; atomicity of a change that a short write cut; the order of a write and of one that a signal handler made inside it, if
-//! the process died in the handler (neither had returned to the program); the size of a file after a failed sync;
-//! anything about a file whose untracked pages a failed sync lost.
+//! Not verified: the order among untracked changes; atomicity of a change that a short write cut; the order of a write and of
+//! one that a signal handler made inside it, if the process died in the handler (neither had returned to the program); the
+//! size of a file after a failed sync; anything about a file whose untracked pages a failed sync lost.
 
 use std::rc::Rc;
 
-/// A change of a file's content.
-#[derive(Clone, Debug)]
-pub enum Change {
-    /// Bytes at an offset.
-    Write(usize, Rc<Vec<u8>>),
-    /// Bytes at the end.
-    Append(Rc<Vec<u8>>),
-    /// A size.
-    Truncate(usize),
-    /// At least this size.
-    Grow(usize),
-    /// Whatever was found there.
-    Becomes(Rc<Vec<u8>>),
-}
-
-impl Change {
-    /// Applies it.
-    pub fn apply(&self, content: &mut Vec<u8>) {
-        match self {
-            Self::Write(at, data) => {
-                let end = at + data.len();
-                if content.len() < end && !data.is_empty() {
-                    content.resize(end, 0);
-                }
-                if !data.is_empty() {
-                    content[*at..end].copy_from_slice(data);
-                }
-            }
-            Self::Append(data) => content.extend_from_slice(data),
-            Self::Truncate(len) => content.resize(*len, 0),
-            Self::Grow(len) => content.resize((*len).max(content.len()), 0),
-            Self::Becomes(all) => content.clone_from(all),
-        }
-    }
-
-    /// What it comes to in a file that ends here.
-    pub fn at(&self, end: usize) -> Self {
-        match self {
-            Self::Append(data) => Self::Write(end, Rc::clone(data)),
-            other => other.clone(),
-        }
-    }
-
-    /// In a few words.
-    pub fn brief(&self) -> String {
-        match self {
-            Self::Write(at, data) => format!("write {at}+{}", data.len()),
-            Self::Append(data) => format!("append {}", data.len()),
-            Self::Truncate(len) => format!("truncate {len}"),
-            Self::Grow(len) => format!("grow {len}"),
-            Self::Becomes(all) => format!("becomes {} bytes", all.len()),
-        }
-    }
-}
+use crate::change::Change;
 
 struct Step {
     seq: u64,
@@ -373,52 +320,4 @@ impl Model {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(at: usize, data: &[u8]) -> Change {
-        Change::Write(at, Rc::new(data.to_vec()))
-    }
-
-    #[test]
-    fn logged_changes_come_whole_and_in_order() {
-        let mut model = Model::holding(b"aaaa".to_vec());
-        model.begin(0, write(0, b"bb"));
-        assert!(model.check(b"bbaa").is_ok() && model.check(b"aaaa").is_ok());
-        assert!(model.check(b"baaa").is_err(), "torn");
-        let first = model.publish(0, write(0, b"bb"), true);
-        model.publish(1, write(2, b"cc"), true);
-        assert!(model.check(b"aacc").is_err(), "out of order");
-        model.returned(first);
-        assert!(model.check(b"aaaa").is_err(), "lost");
-        assert!(model.check(b"bbaa").is_ok() && model.check(b"bbcc").is_ok());
-    }
-
-    /// Seed 406 of 22 November 2026: the record of a dead process, whose publish nobody could finish because the disk
-    /// failed, lies behind the end at which another process appends.
-    #[test]
-    fn regression_an_append_begins_at_the_end_that_the_kernel_sees() {
-        let mut model = Model::holding(b"aa".to_vec());
-        model.begin(1, write(6, b"dd"));
-        assert!(model.died(1));
-        let append = Change::Append(Rc::new(b"cc".to_vec()));
-        model.begin(0, append.clone());
-        model.end = 2;
-        assert_eq!(model.check(b"aacc\0\0dd"), Ok(()));
-        assert!(model.check(b"aa\0\0cc\0\0").is_err(), "nobody saw that end");
-        let seq = model.publish(0, append.at(2), true);
-        model.returned(seq);
-        assert_eq!((model.check(b"aacc\0\0dd"), model.check(b"aacc")), (Ok(()), Ok(())));
-    }
-
-    #[test]
-    fn unlogged_changes_may_be_torn_but_not_invented() {
-        let mut model = Model::holding(b"aaaa".to_vec());
-        let seq = model.push(write(1, b"bbbb"), false);
-        assert!(model.check(b"aba").is_err(), "a size that was never written");
-        assert!(model.check(b"ababb").is_ok());
-        assert!(model.check(b"acabb").is_err());
-        model.acknowledge(seq);
-        assert!(model.check(b"ababb").is_err());
-    }
-}
+mod tests;

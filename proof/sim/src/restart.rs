@@ -1,29 +1,28 @@
 //! Between lives: a daemon starts, the power goes and comes back, the log is recovered. Each of them may be
 //! cut short itself, at any step.
 
-use std::cell::{Cell, RefCell};
-use std::io;
-use std::path::PathBuf;
+mod recovery;
+
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_core::destage::count_free;
 use seawall_core::format::slot_at;
-use seawall_core::recover::{Locate, RecoverError, Sink, Target, Unwritable, recover_into};
 use seawall_core::spill::Plan as Spill;
-use seawall_core::table::{self, FileEntry, RootEntry};
+use seawall_core::table;
 use seawall_core::takeover::{self, StartError, Started};
 use seawall_core::{Engine, pool};
 use seawall_wire::shm::SegmentState;
 
 use crate::block::Block;
-use crate::explore::REPLAY;
 use crate::fiber::{Fiber, State};
-use crate::names::{identified, identified_folder, registered_root};
+use crate::names::registered_root;
 use crate::pending::THREADS;
-use crate::restored::{Restored, Way};
 use crate::world::{FsJournal, World, map_shared};
-use crate::{Change, Pending, Plan, Survival, space};
+use crate::{Pending, Plan, Survival, space};
+
+use recovery::recover;
 
 /// Bytes of a journal, by seed: so small that a lap is over soon, that it fills, and that reading it takes no time.
 const JOURNALS: [u64; 2] = [3 << 20, 4 << 20];
@@ -244,83 +243,4 @@ fn cut(world: &World) {
         world.power_loss(index, content, lost);
     }
     world.lose_names();
-}
-
-struct Disks<'a>(&'a Rc<World>);
-
-struct OnDisk {
-    world: Rc<World>,
-    index: usize,
-    fails: Cell<bool>,
-}
-
-impl<'a> Locate for Disks<'a> {
-    type File = OnDisk;
-    type Names = Restored<'a>;
-
-    fn locate(
-        &self,
-        root: Option<&RootEntry>,
-        entry: &FileEntry,
-        _power_lost: bool,
-    ) -> Result<Target<OnDisk>, Unwritable> {
-        let index = identified(root, entry)?;
-        let fails = Cell::new(self.0.failures.get() > 0 && self.0.rng.one_in(8));
-        let path = PathBuf::from(&entry.path);
-        Ok(Target { file: OnDisk { world: Rc::clone(self.0), index, fails }, path })
-    }
-
-    fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<Restored<'a>, Unwritable> {
-        let folder = identified_folder(root, entry)?;
-        Ok(Restored::new(self.0, &self.0.shelf().tree, folder, Way::Live))
-    }
-}
-
-impl Sink for OnDisk {
-    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.world.change(self.index, &Change::Write(offset as usize, Rc::new(bytes.to_vec())));
-        self.world.point();
-        Ok(())
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.world.change(self.index, &Change::Truncate(len as usize));
-        self.world.point();
-        Ok(())
-    }
-
-    fn sync_all(&self) -> io::Result<()> {
-        if self.fails.take() {
-            self.world.files.borrow_mut()[self.index].disk.fail();
-            self.world.count(|c| c.failed += 1);
-            return Err(io::Error::other("the disk fails"));
-        }
-        self.world.files.borrow_mut()[self.index].disk.sync();
-        self.world.point();
-        Ok(())
-    }
-}
-
-/// False: a file could not be synced, and the log must be as it was.
-fn recover(world: &Rc<World>) -> bool {
-    match recover_into(&world.pool.borrow(), REPLAY, &Disks(world)) {
-        Ok(_) => {}
-        Err(RecoverError::Io { .. }) => return false,
-        Err(e) => {
-            world.violate(format!("recovery after a power cut: {e}"));
-            return false;
-        }
-    }
-    // A journal forgets the records of a log that was closed; memory need not.
-    let pool = world.pool.borrow();
-    let end = if world.block.is_some() { pool.layout().segments_at() } else { pool.superblock.size as usize };
-    if let Some(line) = world.image.differs(&pool.region, end) {
-        world.violate(format!("recovery left line {line} of the pool unfenced"));
-    }
-    drop(pool);
-    for index in 0..world.file_count() {
-        world.recovered(index);
-    }
-    world.recovered_names();
-    true
 }

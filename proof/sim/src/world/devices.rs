@@ -3,7 +3,8 @@
 
 use super::{EIO, World};
 use crate::area::AreaDisk;
-use crate::block::{Block, Lie, UnderWay};
+use crate::block::under_way::UnderWay;
+use crate::block::{Block, Lie};
 use crate::pending::Units;
 use seawall_media::block::RING_AT;
 
