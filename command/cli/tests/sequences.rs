@@ -12,12 +12,15 @@
 mod common;
 #[path = "sequences/model.rs"]
 mod model;
+#[path = "sequences/op.rs"]
+mod op;
 #[path = "sequences/steps.rs"]
 mod steps;
 
 use std::collections::BTreeMap;
 
-use model::{History, Op};
+use model::History;
+use op::Op;
 use steps::{Disk, Front};
 
 /// Side by side. Each takes two to three entries of the file table.

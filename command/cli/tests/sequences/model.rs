@@ -3,110 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-/// A call. Paths are relative to the sequence's own directory, which is `.`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
-    call: &'static str,
-    path: &'static str,
-    to: &'static str,
-}
-
-const CALLS: &[(&str, &str, &str)] = &[
-    ("creat", "b", ""),
-    ("creat", "B/c", ""),
-    ("creat", "M/d", ""),
-    ("tmpfile", "b", ""),
-    ("symlink", "b", ""),
-    ("write", "a", ""),
-    ("write", "b", ""),
-    ("write", "B/c", ""),
-    ("append", "a", ""),
-    ("append", "b", ""),
-    ("append", "B/c", ""),
-    ("truncate", "a", "1"),
-    ("truncate", "b", "1"),
-    ("fallocate", "a", "20"),
-    ("fallocate", "b", "20"),
-    ("link", "a", "b"),
-    ("link", "a", "B/c"),
-    ("link", "b", "B/c"),
-    ("link", "B/c", "b"),
-    ("unlink", "a", ""),
-    ("unlink", "b", ""),
-    ("unlink", "B/c", ""),
-    ("rename", "a", "b"),
-    ("rename", "b", "a"),
-    ("rename", "a", "B/c"),
-    ("rename", "b", "B/c"),
-    ("rename", "B/c", "b"),
-    ("rename", "B", "M"),
-    ("exchange", "a", "b"),
-    ("exchange", "a", "B/c"),
-    ("mkdir", "M", ""),
-    ("rmdir", "M", ""),
-    ("fsync", "a", ""),
-    ("fsync", "b", ""),
-    ("fsync", "B/c", ""),
-    ("fsync", ".", ""),
-    ("fsync", "B", ""),
-    ("fsync", "M", ""),
-    ("fsync", "M/d", ""),
-];
-
-impl Op {
-    pub fn all() -> impl Iterator<Item = Self> {
-        CALLS.iter().map(|&(call, path, to)| Self { call, path, to })
-    }
-
-    /// True for what a mount has not: a file without a name.
-    pub fn is_nameless(&self) -> bool {
-        self.call == "tmpfile"
-    }
-
-    fn parse(text: &str) -> Self {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let is_it =
-            |op: &Self| [op.call, op.path, op.to].iter().filter(|word| !word.is_empty()).eq(words.iter());
-        Self::all().find(is_it).unwrap_or_else(|| panic!("no such call: {text}"))
-    }
-
-    /// True for what brings all of a log to the disk, whoever it is of.
-    pub fn is_sync(&self) -> bool {
-        self.call == "fsync"
-    }
-
-    /// The line that has the program do it, in this directory, as step `number`.
-    pub fn line(&self, directory: &str, number: usize) -> String {
-        let Self { call, path, to } = self;
-        let further = match *call {
-            "creat" | "tmpfile" => format!("{:o}", mode(number, false)),
-            "mkdir" => format!("{:o}", mode(number, true)),
-            "symlink" => format!("to{number}"),
-            "write" | "append" => text(number),
-            "link" | "rename" | "exchange" => format!("{directory}/{to}"),
-            _ => (*to).to_owned(),
-        };
-        format!("{call} {directory}/{path} {further}\n")
-    }
-}
-
-impl Display for Op {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.call, self.path)?;
-        if self.to.is_empty() { Ok(()) } else { write!(f, " {}", self.to) }
-    }
-}
-
-/// What is written in a step.
-fn text(step: usize) -> String {
-    format!("[{step}]")
-}
-
-/// The mode of what is made in a step, which is how it is known again.
-pub fn mode(id: usize, is_directory: bool) -> u32 {
-    let known = id as u32 & 0o77;
-    if is_directory { 0o700 | known } else { 0o600 | known }
-}
+use super::op::Op;
 
 /// What a name leads to: a file or a directory by the step in which it was made, a symbolic link by its text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,6 +70,25 @@ impl State {
             None => names.remove(name),
         };
         Some(directory)
+    }
+
+    /// A rename, or an exchange: the directories that it changes. `None` if it fails.
+    fn rename(&mut self, op: Op) -> Option<(usize, usize)> {
+        let (node, over) = (self.at(op.path)?, self.at(op.to));
+        // Of two names of one file neither goes.
+        if over.as_ref() == Some(&node) || (op.call == "exchange" && over.is_none()) {
+            return None;
+        }
+        let is_directory = |node: &Node| matches!(node, Node::Directory(_));
+        if over.as_ref().is_some_and(|over| is_directory(over) != is_directory(&node))
+            || over.as_ref().is_some_and(is_directory)
+        {
+            return None;
+        }
+        self.parent(op.to)?;
+        let from = self.put(op.path, over.filter(|_| op.call == "exchange"))?;
+        let to = self.put(op.to, Some(node))?;
+        Some((from, to))
     }
 
     fn has(&self, file: usize) -> bool {
@@ -249,7 +165,7 @@ impl History {
             "write" | "append" | "truncate" | "fallocate" => {
                 let file = now.file(op.path)?;
                 let content = now.contents.get_mut(&file)?;
-                change(content, op, step);
+                op.change(content, step);
                 next.versions.get_mut(&file)?.push((step, content.clone()));
             }
             "link" => {
@@ -264,20 +180,7 @@ impl History {
                 now.put(op.path, None);
             }
             "rename" | "exchange" => {
-                let (node, over) = (now.at(op.path)?, now.at(op.to));
-                // Of two names of one file neither goes.
-                if over.as_ref() == Some(&node) || (op.call == "exchange" && over.is_none()) {
-                    return None;
-                }
-                let is_directory = |node: &Node| matches!(node, Node::Directory(_));
-                if over.as_ref().is_some_and(|over| is_directory(over) != is_directory(&node))
-                    || over.as_ref().is_some_and(is_directory)
-                {
-                    return None;
-                }
-                now.parent(op.to)?;
-                let from = now.put(op.path, over.filter(|_| op.call == "exchange"))?;
-                let to = now.put(op.to, Some(node))?;
+                let (from, to) = now.rename(op)?;
                 if from != to {
                     next.across.push((step, from, to));
                 }
@@ -358,20 +261,6 @@ fn could_be(versions: &[(usize, Vec<u8>)], content: &[u8]) -> bool {
     let had = |i: usize, byte: u8| versions.iter().any(|(_, version)| version.get(i) == Some(&byte));
     versions.iter().any(|(_, version)| version.len() == content.len())
         && content.iter().enumerate().all(|(i, byte)| had(i, *byte) || *byte == 0 && i >= shortest)
-}
-
-fn change(content: &mut Vec<u8>, op: Op, step: usize) {
-    let written = text(step).into_bytes();
-    match op.call {
-        "append" => content.extend(written),
-        "write" => {
-            let len = content.len().max(written.len());
-            content.resize(len, 0);
-            content[..written.len()].copy_from_slice(&written);
-        }
-        "truncate" => content.resize(op.to.parse().expect("a number"), 0),
-        _ => content.resize(content.len().max(op.to.parse().expect("a number")), 0),
-    }
 }
 
 impl Display for History {

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use super::common::Place;
 use super::common::volume::{Running, Volume};
-use super::model::{A, B, FIRST, History, Names, Node, ROOT, State, mode};
+use super::model::{A, B, FIRST, History, Names, Node, ROOT, State};
+use super::op::mode;
 
 /// How calls come to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
