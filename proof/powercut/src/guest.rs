@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::mount::{MsFlags, mount};
+use seawall_vmtest::boot::{Boot as Start, Data, ledgers};
 use seawall_vmtest::guest::found;
-use seawall_vmtest::machine::{Boot as Start, Data, Machine, ledgers};
+use seawall_vmtest::machine::Machine;
 use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::tool;
 

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::boot::{Boot, DISK_BYTES, Data, PMEM_BYTES, image, ledgers};
 use crate::chain::{Chain, DATABASES, Log, Moment, Plan, Round, Seen, Setup, Side};
-use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, PMEM_BYTES, image, ledgers};
+use crate::machine::{Machine, PATIENCE};
 use fastrand::Rng;
 
 /// Of how many cuts one comes while the boot recovers, not under load.

@@ -19,8 +19,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::boot::{Boot, DISK_BYTES, Data, image, ledgers};
 use crate::chain::{Chain, Moment, Plan, Round, Seen, Setup};
-use crate::machine::{Boot, DISK_BYTES, Data, Machine, PATIENCE, image, ledgers};
+use crate::machine::{Machine, PATIENCE};
 use crate::network::{Network, PORTS};
 use crate::report;
 use crate::socket;

@@ -19,6 +19,7 @@
 pub mod alone;
 mod backports;
 pub mod below;
+pub mod boot;
 pub mod cases;
 pub mod chain;
 mod cpio;

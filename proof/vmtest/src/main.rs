@@ -18,7 +18,7 @@ use clap::Parser;
 
 use fastrand::Rng;
 use seawall_vmtest::cases::{self, Cases, Extent};
-use seawall_vmtest::chain::{Log, Plan, Setup, Side};
+use seawall_vmtest::chain::{Chain, Log, Plan, Setup, Side};
 use seawall_vmtest::parts::{More, Parts};
 use seawall_vmtest::report::{self, Proof, Report, Totals};
 use seawall_vmtest::{alone, below, hosts, ktls, tool};
@@ -120,20 +120,7 @@ fn run(options: &Options) -> Result<bool> {
         .clone()
         .or(beside)
         .context("cannot find seawall: name its directory with --release")?;
-    let more = match (options.cases, options.below) {
-        (Some(_), _) => cases::PROGRAMS,
-        (_, Some(_)) => below::PROGRAMS,
-        _ => More::default(),
-    };
-    let (parts, kernel) = match options.below {
-        // In a directory of its own: the others keep their kernel.
-        Some(part) if part.is_later() => {
-            let work = work.join("later");
-            tool::directory(&work)?;
-            Parts::build_later(&release, &work, &more)?
-        }
-        _ => Parts::build(&release, &work, &more)?,
-    };
+    let (parts, kernel) = build(options, &release, &work)?;
     println!("kernel {kernel}, seed {seed}; built in {:.0} s", begin.elapsed().as_secs_f64());
     if options.kernel_tls {
         return ktls::run(&parts, &options.test, &options.out, &mut random);
@@ -145,19 +132,7 @@ fn run(options: &Options) -> Result<bool> {
         let seawall = (!options.control).then(|| release.join("seawall"));
         return cases::run(&Cases { parts: &parts, extent, seawall, out: &options.out, seed });
     }
-    let mut chains = Vec::new();
-    for (number, (setup, cuts)) in plan(options).into_iter().enumerate() {
-        let dir = work.join(format!("chain-{number}"));
-        tool::empty_directory(&dir)?;
-        let plan = Plan { parts: &parts, dir, cuts, window: Duration::from_millis(options.window) };
-        let run = if setup.log == Log::Keepers { hosts::run } else { alone::run };
-        let chain = run(setup, &plan, &mut random).with_context(|| report::title(&setup))?;
-        let seen = Totals::of(std::slice::from_ref(&chain));
-        if seen.lost == 0 && seen.failures.is_empty() {
-            tidy(&plan.dir)?;
-        }
-        chains.push(chain);
-    }
+    let chains = chains(options, &parts, &work, &mut random)?;
     let report = Report {
         seed,
         kernel,
@@ -170,6 +145,42 @@ fn run(options: &Options) -> Result<bool> {
     };
     let json = if options.log == Some(Log::Keepers) { "vm-keepers.json" } else { "vm.json" };
     report::give(&report, &options.out.join(json))
+}
+
+/// The parts of the guest that was asked for, and its kernel.
+fn build(options: &Options, release: &Path, work: &Path) -> Result<(Parts, String)> {
+    let more = match (options.cases, options.below) {
+        (Some(_), _) => cases::PROGRAMS,
+        (_, Some(_)) => below::PROGRAMS,
+        _ => More::default(),
+    };
+    match options.below {
+        // In a directory of its own: the others keep their kernel.
+        Some(part) if part.is_later() => {
+            let work = work.join("later");
+            tool::directory(&work)?;
+            Parts::build_later(release, &work, &more)
+        }
+        _ => Parts::build(release, work, &more),
+    }
+}
+
+/// Carries all chains out.
+fn chains(options: &Options, parts: &Parts, work: &Path, random: &mut Rng) -> Result<Vec<Chain>> {
+    let mut chains = Vec::new();
+    for (number, (setup, cuts)) in plan(options).into_iter().enumerate() {
+        let dir = work.join(format!("chain-{number}"));
+        tool::empty_directory(&dir)?;
+        let plan = Plan { parts, dir, cuts, window: Duration::from_millis(options.window) };
+        let run = if setup.log == Log::Keepers { hosts::run } else { alone::run };
+        let chain = run(setup, &plan, random).with_context(|| report::title(&setup))?;
+        let seen = Totals::of(std::slice::from_ref(&chain));
+        if seen.lost == 0 && seen.failures.is_empty() {
+            tidy(&plan.dir)?;
+        }
+        chains.push(chain);
+    }
+    Ok(chains)
 }
 
 fn seed() -> u64 {

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::boot::{Boot, Data};
 use crate::hardware::Hardware;
-use crate::machine::{Boot, Data};
 use crate::network;
 
 /// Of disks of [`seawall_faulty_disk::nbd`].

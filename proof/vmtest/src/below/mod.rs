@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::boot::{Boot, Data, image};
 use crate::cases::seen::Seen;
 use crate::hardware::{CXL_BYTES, CXL_LABEL_BYTES, Hardware};
-use crate::machine::{Boot, Data, Machine, image};
+use crate::machine::Machine;
 use crate::parts::{More, Parts};
 use crate::{report, tool};
 

@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::machine::{Boot, Data, Machine, PMEM_BYTES, image, ledgers};
+use crate::boot::{Boot, Data, PMEM_BYTES, image, ledgers};
+use crate::machine::Machine;
 use crate::parts::{More, Parts};
 use crate::{report, tool};
 use seen::Seen;

@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::boot::{Boot, Data, image};
 use crate::cpio::Archive;
-use crate::machine::{Boot, Data, Machine, image};
+use crate::machine::Machine;
 use crate::parts::Parts;
 use crate::{report, tool};
 use fastrand::Rng;
