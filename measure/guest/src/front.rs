@@ -1,7 +1,7 @@
 //! The connection to a backend, and its requests, one by one or many at once.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemory
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::ring::{BYTES, Done, Op, QUEUE, Raw, Ring};
+use crate::trouble::{Trouble, other};
 
 /// Features that this guest has a use for, if the backend offers them.
 const WANTED: u64 = 1 << 32 | 1 << 30 | 1 << 29 | 1 << 14 | 1 << 13 | 1 << 12 | 1 << 9 | 1 << 5;
@@ -25,31 +26,6 @@ const WANTED: u64 = 1 << 32 | 1 << 30 | 1 << 29 | 1 << 14 | 1 << 13 | 1 << 12 | 
 const CONFIG_CHANGE: u32 = 2;
 /// So long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Why there is no answer.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The backend is gone. Requests without an answer are kept.
-    Gone,
-    /// It said so: this status.
-    Status(u8),
-    /// Nothing came for a minute.
-    Silent,
-    /// Something else.
-    Other(String),
-}
-
-impl std::fmt::Display for Trouble {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self:?}")
-    }
-}
-
-impl std::error::Error for Trouble {}
-
-pub(crate) fn other(error: impl std::fmt::Display) -> Trouble {
-    Trouble::Other(error.to_string())
-}
 
 fn config(front: &mut Frontend) -> Result<Vec<u8>, Trouble> {
     Ok(front.get_config(0, 60, VhostUserConfigFlags::empty(), &[0; 60]).map_err(other)?.1)
@@ -118,58 +94,36 @@ impl Guest {
         // A backend has one guest at a time.
         self.front = None;
         let mut front = Frontend::connect(&self.socket, queues as u64).map_err(other)?;
+        self.agree(&mut front)?;
+        let region = self.memory.iter().next().ok_or_else(|| other("no memory"))?;
+        let region = VhostUserMemoryRegionInfo::from_guest_region(region).map_err(other)?;
+        let memory_at = region.userspace_addr;
+        front.set_mem_table(&[region]).map_err(other)?;
+        let started = |(i, ring)| start(&mut front, i, ring, memory_at);
+        self.ends = self.rings.iter().enumerate().map(started).collect::<Result<_, _>>()?;
+        self.is_told = vec![false; queues];
+        self.front = Some(front);
+        Ok(())
+    }
+
+    /// What the backend can do, of which we want a part, and the disk's configuration.
+    fn agree(&mut self, front: &mut Frontend) -> Result<(), Trouble> {
         let offered = front.get_features().map_err(other)?;
         self.features = offered & WANTED & !self.unwanted;
         front.set_owner().map_err(other)?;
-        let protocol = front.get_protocol_features().map_err(other)?;
-        let wanted = VhostUserProtocolFeatures::CONFIG
-            | VhostUserProtocolFeatures::REPLY_ACK
-            | VhostUserProtocolFeatures::MQ
-            | VhostUserProtocolFeatures::LOG_SHMFD
-            | VhostUserProtocolFeatures::BACKEND_REQ
-            | VhostUserProtocolFeatures::INFLIGHT_SHMFD;
-        let protocol = protocol & wanted;
+        let protocol = front.get_protocol_features().map_err(other)? & protocol_wanted();
         front.set_protocol_features(protocol).map_err(other)?;
         front.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
         front.set_features(self.features).map_err(other)?;
-        self.config = config(&mut front)?;
+        self.config = config(front)?;
         if protocol.contains(VhostUserProtocolFeatures::BACKEND_REQ) {
             let (ours, theirs) = UnixStream::pair().map_err(other)?;
             front.set_backend_request_fd(&theirs).map_err(other)?;
             self.back = Some(ours);
         }
         if protocol.contains(VhostUserProtocolFeatures::INFLIGHT_SHMFD) {
-            self.keep_inflight(&mut front)?;
+            self.keep_inflight(front)?;
         }
-        let region = self.memory.iter().next().ok_or_else(|| other("no memory"))?;
-        let region = VhostUserMemoryRegionInfo::from_guest_region(region).map_err(other)?;
-        let user = region.userspace_addr;
-        front.set_mem_table(&[region]).map_err(other)?;
-        self.ends.clear();
-        self.is_told = vec![false; queues];
-        for (i, ring) in self.rings.iter().enumerate() {
-            let ends =
-                [EventFd::new(libc_flags()).map_err(other)?, EventFd::new(libc_flags()).map_err(other)?];
-            front.set_vring_num(i, QUEUE).map_err(other)?;
-            let [table, available, used] = ring.places();
-            let config = VringConfigData {
-                queue_max_size: QUEUE,
-                queue_size: QUEUE,
-                flags: 0,
-                desc_table_addr: user + table,
-                used_ring_addr: user + used,
-                avail_ring_addr: user + available,
-                log_addr: None,
-            };
-            front.set_vring_addr(i, &config).map_err(other)?;
-            front.set_vring_base(i, ring.used_index()).map_err(other)?;
-            front.set_vring_call(i, &ends[1]).map_err(other)?;
-            front.set_vring_kick(i, &ends[0]).map_err(other)?;
-            front.set_vring_enable(i, true).map_err(other)?;
-            ends[0].write(1).map_err(other)?;
-            self.ends.push(ends);
-        }
-        self.front = Some(front);
         Ok(())
     }
 
@@ -338,6 +292,40 @@ impl Guest {
     }
 }
 
+fn protocol_wanted() -> VhostUserProtocolFeatures {
+    VhostUserProtocolFeatures::CONFIG
+        | VhostUserProtocolFeatures::REPLY_ACK
+        | VhostUserProtocolFeatures::MQ
+        | VhostUserProtocolFeatures::LOG_SHMFD
+        | VhostUserProtocolFeatures::BACKEND_REQ
+        | VhostUserProtocolFeatures::INFLIGHT_SHMFD
+}
+
+/// Hands a queue over, where it is and how far; the memory that holds it begins at this address. The ends by which the
+/// guest and the backend wake each other.
+fn start(front: &mut Frontend, i: usize, ring: &Ring, memory_at: u64) -> Result<[EventFd; 2], Trouble> {
+    let end = || EventFd::new(libc_flags()).map_err(other);
+    let ends = [end()?, end()?];
+    let [table, available, used] = ring.places();
+    let config = VringConfigData {
+        queue_max_size: QUEUE,
+        queue_size: QUEUE,
+        flags: 0,
+        desc_table_addr: memory_at + table,
+        used_ring_addr: memory_at + used,
+        avail_ring_addr: memory_at + available,
+        log_addr: None,
+    };
+    front.set_vring_num(i, QUEUE).map_err(other)?;
+    front.set_vring_addr(i, &config).map_err(other)?;
+    front.set_vring_base(i, ring.used_index()).map_err(other)?;
+    front.set_vring_call(i, &ends[1]).map_err(other)?;
+    front.set_vring_kick(i, &ends[0]).map_err(other)?;
+    front.set_vring_enable(i, true).map_err(other)?;
+    ends[0].write(1).map_err(other)?;
+    Ok(ends)
+}
+
 /// Memory of a guest's that a backend can be given.
 pub(crate) fn memory_of(bytes: u64) -> Result<GuestMemoryMmap<()>, Trouble> {
     let file = memfd_create("guest", MemfdFlags::CLOEXEC).map_err(other)?;
@@ -365,11 +353,5 @@ mod borrowed {
     pub fn of(owner: &impl AsRawFd) -> BorrowedFd<'_> {
         // SAFETY: the owner has it open, and is borrowed as long as this is.
         unsafe { BorrowedFd::borrow_raw(owner.as_raw_fd()) }
-    }
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        other(error)
     }
 }

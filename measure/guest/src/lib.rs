@@ -11,7 +11,9 @@
 mod front;
 mod moving;
 mod ring;
+mod trouble;
 
-pub use front::{Guest, Trouble};
+pub use front::Guest;
 pub use moving::{LOG_ALL, Move};
 pub use ring::{BYTES as RING_BYTES, Done, Op, QUEUE, Raw, Ring, SLOT_BYTES, SLOTS};
+pub use trouble::Trouble;

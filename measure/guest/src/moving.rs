@@ -11,8 +11,9 @@ use vhost::VhostBackend;
 use vhost::VhostUserDirtyLogRegion;
 use vm_memory::{Bytes, GuestAddress};
 
-use crate::front::{Guest, Trouble, memory_of, other};
+use crate::front::{Guest, memory_of};
 use crate::ring::{BYTES, Ring};
+use crate::trouble::{Trouble, other};
 
 /// VHOST_F_LOG_ALL.
 pub const LOG_ALL: u64 = 1 << 26;
