@@ -107,7 +107,7 @@ counts! {
     cleaned,
     /// leaders in whose place another one went on
     replaced,
-    /// looks at the holder of a file's lock that found it standing still
+    /// looks at the holder of a file's lock that found it stopped
     overtaken,
     /// lives that began with an image of which not all had memory
     young,

@@ -93,9 +93,9 @@ pub struct World {
     pub fuses: RefCell<[Option<u32>; THREADS]>,
     /// Fences until a thread's process is killed, before the last of them.
     fences_left: RefCell<[Option<u32>; THREADS]>,
-    /// Steps until a thread stands still for a while.
+    /// Steps until a thread stops for a while.
     stalls: RefCell<[Option<u32>; THREADS]>,
-    /// How often a thread that stands still is passed over.
+    /// How often a thread that has stopped is passed over.
     asleep: RefCell<[u32; THREADS]>,
     /// Run-time memory at the moment of a kill.
     pub at_death: RefCell<Option<Vec<u8>>>,

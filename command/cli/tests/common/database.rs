@@ -152,7 +152,7 @@ impl Database {
             .collect();
         let said = File::create(self.said(host)).expect("a file");
         let seawall = self.shared.join("seawall").display().to_string();
-        // A shell of the test's own waits for it: that one is not stopped with the host.
+        // A shell of the test's own waits for it: a pause of the host does not stop that one.
         let waits = ["sh", "-c", "\"$@\" & wait $!", "sh", &seawall];
         let mut run = self.command(host, &[&waits[..], &words].concat());
         let mut run = run.stdout(Stdio::null()).stderr(said).spawn().expect("seawall starts");

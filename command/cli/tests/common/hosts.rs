@@ -184,8 +184,8 @@ impl Host {
         self.signal_all("KILL", &self.processes());
     }
 
-    /// Every process is stopped when this returns, and none is in the middle of a system call. Those do not through which
-    /// the test came in: who waits for them outside would be stopped too.
+    /// Every process is stopped when this returns, and none is in the middle of a system call. The processes through which the
+    /// test came in go on: whoever waits for them outside would be stopped too.
     pub fn pause(&self) {
         wait_for("every process to be stopped", || {
             let all = self.own_processes();

@@ -141,8 +141,8 @@ impl Pair {
         self.supervise();
     }
 
-    /// Kills the primary while supervisor and twin are stopped, so that the tail is long. What an ordinary server loads from the
-    /// file that is left.
+    /// Kills the primary while supervisor and twin are stopped, so that the tail is long. Returns what an ordinary server loads
+    /// from the file that is left.
     pub fn kill_primary_and_keep_its_file(&self, meanwhile: impl FnOnce(&mut Redis)) -> Contents {
         let before = self.process("primary");
         let current = self.status()["current"].as_str().map(PathBuf::from).expect("a directory");

@@ -33,7 +33,7 @@ const WRITERS: usize = 16;
 const STOPPED: usize = 4;
 /// What each of them appends at most.
 const FILE_BYTES: u64 = 1 << 30;
-/// How long one stands still, and goes on, in ms: in turn, so that no rhythm of a device or a timer meets it.
+/// How long one is stopped, and then goes on, in ms: in turn, so that no rhythm of a device or a timer meets it.
 const PAUSES_MS: [(u64, u64); 5] = [(150, 20), (400, 35), (90, 55), (250, 15), (60, 80)];
 
 /// A side, and whether its run is disturbed.

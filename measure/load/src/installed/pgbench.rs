@@ -11,7 +11,7 @@ pub fn read(said: &str) -> Result<Figures> {
     ensure!(failed == 0, "{failed} transactions failed");
     let operations = number_after(said, "number of transactions actually processed:");
     let operations = operations.context("the output has no number of transactions")?;
-    // Of a run in which the machine stood still it says no rate.
+    // Of a run in which no transaction ended it says no rate.
     let none = (operations == 0).then_some(0.0);
     Ok(Figures {
         per_second: number_after(said, "tps =").or(none).context("the output has no tps")?,

@@ -124,11 +124,11 @@ impl Observer for World {
         Some(!self.ids.borrow().contains(&process))
     }
 
-    /// One that stands still is soon replaced, and any other one now and then: whoever replaces it may be mistaken.
+    /// A stopped leader is soon replaced, and any other one now and then: whoever replaces it may be mistaken.
     fn replaces(&self, process: u32) -> Option<bool> {
         let leader = self.ids.borrow().iter().position(|id| *id == process);
-        let stands = leader.is_some_and(|thread| self.asleep.borrow()[thread] > 0);
-        let replaces = self.rng.one_in(if stands { 2 } else { 60 });
+        let is_stopped = leader.is_some_and(|thread| self.asleep.borrow()[thread] > 0);
+        let replaces = self.rng.one_in(if is_stopped { 2 } else { 60 });
         if replaces {
             self.count(|c| c.replaced += 1);
             self.tell(|| format!("the leader, process {process}, is replaced"));
@@ -141,7 +141,7 @@ impl Observer for World {
         let halts = self.rng.one_in(150);
         if halts {
             self.count(|c| c.overtaken += 1);
-            self.tell(|| "who holds the lock seems to stand still".into());
+            self.tell(|| "the holder of the lock seems to be stopped".into());
         }
         Some(halts)
     }

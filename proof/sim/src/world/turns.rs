@@ -1,4 +1,4 @@
-//! Whose turn it is: at every step a thread may lose the processor, stand still for long, or die, and at every point the
+//! Whose turn it is: at every step a thread may lose the processor, stop for long, or die, and at every point the
 //! power may be cut in a copy.
 
 use super::World;
@@ -44,8 +44,8 @@ impl World {
         }
     }
 
-    /// This thread may stand still at one of its next so many steps, long enough for others to do a lot: what
-    /// two steps next to each other rely on shows only if somebody stands between them.
+    /// This thread may stop at one of its next so many steps, long enough for others to do a lot: what
+    /// two steps next to each other rely on shows only if somebody comes between them.
     pub fn may_stall(&self, steps: u64) {
         let when = self.rng.one_in(4).then(|| self.rng.below(steps) as u32);
         self.stalls.borrow_mut()[self.thread.get()] = when;
