@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use common::{Place, assert_complete};
 use seawall_lab::crash::{MariadbLoad, check_mariadb, check_mariadb_files};
 use seawall_lab::mariadb::{Server, install, try_bare_start};
-use seawall_lab::process;
 use seawall_lab::side::Side;
 
 /// Commits before and after something is killed.
@@ -65,11 +64,7 @@ fn the_server_killed() {
 fn the_daemon_killed_then_the_server() {
     let scene = Scene::new();
     let (server, load) = scene.under_load();
-    let first = scene.place.daemon();
-    process::signal(first, libc::SIGKILL);
-    load.wait_for_commits(SOME).expect("the database goes on");
-    scene.place.wait_for_another_daemon(first);
-    load.wait_for_commits(SOME).expect("the new one took the log over");
+    scene.place.replace_daemon(|| load.wait_for_commits(SOME));
     server.kill().expect("killed");
     load.end().expect("lost its connections");
     scene.check(scene.start(Side::Seawall));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{Place, assert_complete};
 use seawall_lab::crash::{PostgresLoad, check_postgres};
 use seawall_lab::pg::{Cluster, TAIL, Variant, try_bare_start};
-use seawall_lab::process::{self, run};
+use seawall_lab::process::run;
 use seawall_lab::side::{Preset, Side};
 
 /// Reads one page after the other in no order: of a scan the kernel's readahead would bring them.
@@ -169,11 +169,7 @@ fn on_a_block_device_the_daemon_killed_then_the_database() {
 
 fn daemon_killed(scene: &Scene) {
     let (cluster, load) = scene.under_load();
-    let first = scene.place.daemon();
-    process::signal(first, libc::SIGKILL);
-    load.wait_for_commits(SOME).expect("the database goes on");
-    scene.place.wait_for_another_daemon(first);
-    load.wait_for_commits(SOME).expect("the new one took the log over");
+    scene.place.replace_daemon(|| load.wait_for_commits(SOME));
     cluster.kill().expect("killed");
     load.end().expect("lost its connections");
     scene.check(scene.start(Side::Seawall));

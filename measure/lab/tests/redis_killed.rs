@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use common::{Place, assert_complete};
 use seawall_lab::crash::{ProgramLoad, check_redis};
-use seawall_lab::process;
 use seawall_lab::side::Side;
 use seawall_load::redis::Connection;
 
@@ -60,11 +59,7 @@ fn the_server_killed() {
 fn the_daemon_killed_then_the_server() {
     let scene = Scene::new();
     let load = scene.under_load();
-    let first = scene.place.daemon();
-    process::signal(first, libc::SIGKILL);
-    load.wait_for_commits(SOME).expect("the server goes on");
-    scene.place.wait_for_another_daemon(first);
-    load.wait_for_commits(SOME).expect("the new one took the log over");
+    scene.place.replace_daemon(|| load.wait_for_commits(SOME));
     load.kill().expect("killed");
     assert_complete(&scene.check(Side::Seawall));
 }

@@ -144,19 +144,24 @@ impl Place {
         wait_for_another_daemon(&self.lab.pool, than);
     }
 
+    /// Kills the daemon. The database commits without one, and under the next one.
+    pub fn replace_daemon(&self, commits: impl Fn() -> anyhow::Result<()>) {
+        let first = self.daemon();
+        process::signal(first, libc::SIGKILL);
+        commits().expect("the database goes on");
+        self.wait_for_another_daemon(first);
+        commits().expect("the new one took the log over");
+    }
+
     /// Claims a commit that never was.
     pub fn claim_one_more(&self) {
         let ledger = seawall_load::ledger::Writer::open(&self.ledger()).expect("the ledger");
         ledger.acknowledge(seawall_load::ledger::Entry { client: 1, seq: i64::MAX }).expect("appended");
     }
 
-    /// `seawall recover`, replaying although the machine did not restart: what it would do after a power cut.
+    /// Replays the log into the files.
     pub fn recover_with_replay(&self) {
-        let mut recover = self.lab.pool.seawall();
-        recover.args(["recover", "--replay", "--json", "--pool"]).arg(self.lab.pool.path());
-        let said = process::run(recover, "seawall recover").expect("recovered");
-        let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
-        assert_eq!(said["replayed"], true, "{said}");
+        recover_with_replay(&self.lab.pool);
     }
 }
 
@@ -173,6 +178,15 @@ pub fn wait_for_another_daemon(pool: &Pool, than: u32) {
         assert!(begin.elapsed() < Duration::from_secs(20), "nobody started another daemon");
         process::pause(Duration::from_millis(20)).expect("not interrupted");
     }
+}
+
+/// `seawall recover`, replaying although the machine did not restart: what it would do after a power cut.
+pub fn recover_with_replay(pool: &Pool) {
+    let mut recover = pool.seawall();
+    recover.args(["recover", "--replay", "--json", "--pool"]).arg(pool.path());
+    let said = process::run(recover, "seawall recover").expect("recovered");
+    let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
+    assert_eq!(said["replayed"], true, "{said}");
 }
 
 /// Something was acknowledged, and all of it is there.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use common::{Place, assert_complete};
 use seawall_lab::lab::Lab;
 use seawall_lab::mount::{Mount, place};
-use seawall_lab::process::{self, run};
+use seawall_lab::process;
 use seawall_lab::side::{Preset, Side};
 use seawall_load::ledger::Verdict;
 
@@ -133,11 +133,7 @@ fn everything_is_killed_at_once_then_replayed<D: Database>() {
     D::kill(load, &scene.mount.processes().expect("they run"));
     let refused = format!("{:#}", scene.check(Side::Fs).expect_err("the bare database is refused"));
     assert!(refused.contains(D::REFUSED), "{refused}");
-    let mut recover = scene.mount.pool().seawall();
-    recover.args(["recover", "--replay", "--json", "--pool"]).arg(scene.mount.pool().path());
-    let said = run(recover, "seawall recover").expect("recovered");
-    let said: serde_json::Value = serde_json::from_slice(&said).expect("JSON");
-    assert_eq!(said["replayed"], true, "{said}");
+    common::recover_with_replay(scene.mount.pool());
     // From here on without Seawall: the files alone hold everything.
     scene.is_complete(Side::Fs);
 }
