@@ -51,11 +51,8 @@ fn load(boot: &Boot) -> Result<()> {
     let before = ledger_length(boot);
     let mut server = start(boot, boot.plan.side)?;
     let puts = ["ledger-etcd", "--connect", CLIENTS, "--seconds", FOREVER, "--bytes", "8192"];
-    let mut puts = program::start(boot.load(&puts), "the ledger load")?;
-    until_the_cut(boot, before, || {
-        server.must_run()?;
-        puts.must_run()
-    })
+    let mut loads = [program::start(boot.load(&puts), "the ledger load")?];
+    until_the_cut(boot, before, || server.must_serve(&mut loads))
 }
 
 /// Recovers, starts, checks, stops, and checks the store at rest.
@@ -70,12 +67,12 @@ fn check(boot: &Boot) -> Result<Checked> {
         &directory(),
         || is_guard(&store()),
         bare,
-        |side, checked| {
+        |side, problems| {
             let server = start(boot, side)?;
-            checked.verdict = judge::verdict(boot.load(&["check-etcd", "--connect", CLIENTS]))?;
+            let verdict = judge::verdict(boot.load(&["check-etcd", "--connect", CLIENTS]))?;
             server.stop_by(boot, Signal::SIGTERM)?;
-            checked.problems.extend(store_problem()?);
-            Ok(())
+            problems.extend(store_problem()?);
+            Ok(verdict)
         },
     )
 }

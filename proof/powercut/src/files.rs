@@ -48,16 +48,7 @@ fn load(boot: &Boot) -> Result<()> {
 /// Recovers and checks. The note that stands for a guard here is met by nobody: it is only looked for.
 fn check(boot: &Boot) -> Result<Checked> {
     let note = directory().join(NOTE);
-    judge(
-        boot,
-        &directory(),
-        || is_guard(&note),
-        || Ok(None),
-        |side, checked| {
-            checked.verdict = verdict(boot, side)?;
-            Ok(())
-        },
-    )
+    judge(boot, &directory(), || is_guard(&note), || Ok(None), |side, _| verdict(boot, side))
 }
 
 fn verdict(boot: &Boot, side: Side) -> Result<Verdict> {

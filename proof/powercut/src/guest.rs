@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use nix::mount::{MsFlags, mount};
 use seawall_vmtest::boot::{Boot as Start, Data, ledgers};
 use seawall_vmtest::guest::found;
@@ -83,17 +83,17 @@ fn check(boot: &Boot) -> Result<Checked> {
         &directory(),
         || is_guard(&image()),
         guard_problem,
-        |side, checked| {
+        |side, problems| {
             let mut guest = Guest::start(boot, side)?;
             let ended = guest.end();
-            match found(&guest.machine.lines()?, name(boot))?.verdict {
-                Some(verdict) => checked.verdict = verdict,
-                None => return ended,
-            }
-            checked.problems.extend(ended.err().map(|why| format!("{why:#}")));
+            let Some(verdict) = found(&guest.machine.lines()?, name(boot))?.verdict else {
+                ended?;
+                bail!("the guest did its work and gave no verdict");
+            };
+            problems.extend(ended.err().map(|why| format!("{why:#}")));
             drop(guest);
-            checked.problems.extend(file_system_problem()?);
-            Ok(())
+            problems.extend(file_system_problem()?);
+            Ok(verdict)
         },
     )
 }

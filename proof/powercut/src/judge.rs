@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 ///
 /// `is_guarded` says whether the database's guard is up in `directory`. `bare` starts the database without Seawall
 /// behind it, and says what was wrong with how it was refused. `check` starts, checks and stops it as the side it
-/// is given.
+/// is given: it returns the ledger's verdict, and adds what else is wrong to the problems.
 ///
 /// # Errors
 /// If something cannot be carried out; what is only wrong is a problem.
@@ -33,7 +33,7 @@ pub fn judge(
     directory: &Path,
     is_guarded: impl Fn() -> bool,
     bare: impl FnOnce() -> Result<Option<String>>,
-    check: impl FnOnce(Side, &mut Checked) -> Result<()>,
+    check: impl FnOnce(Side, &mut Vec<String>) -> Result<Verdict>,
 ) -> Result<Checked> {
     let mut checked = Checked::default();
     let mut side = boot.plan.side;
@@ -54,7 +54,7 @@ pub fn judge(
         abandon(boot, directory)?;
         side = Side::Synced;
     }
-    check(side, &mut checked)?;
+    checked.verdict = check(side, &mut checked.problems)?;
     if is_guarded() {
         checked.problems.push("the guard is still up after an orderly end".to_owned());
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nix::sys::signal::Signal;
 use seawall_load::mariadb::{DATABASE, TABLES};
 
@@ -19,8 +19,8 @@ use crate::judge::{self, guard_problem, judge};
 use crate::outside::DATA;
 use crate::place::{Place, Preset};
 use crate::plan::{Side, Trouble};
-use crate::program::{self, FOREVER, LIMIT, Running};
-use crate::server::Server;
+use crate::program::{self, FOREVER, LIMIT};
+use crate::server::{self, Server};
 use crate::user;
 
 const USER: &str = "mysql";
@@ -78,33 +78,30 @@ fn load(boot: &Boot) -> Result<()> {
         script.args(["--execute", &format!("source {}", churn.display())]);
         loads.push(program::start(script, "the script that moves files")?);
     }
-    until_the_cut(boot, before, || {
-        server.must_run()?;
-        loads.iter_mut().try_for_each(Running::must_run)
-    })
+    until_the_cut(boot, before, || server.must_serve(&mut loads))
 }
 
 /// Recovers, starts, checks, stops, and checks the files at rest.
 fn check(boot: &Boot) -> Result<Checked> {
-    judge(boot, &directory(), is_guarded, bare_start_problem, |side, checked| {
+    judge(boot, &directory(), is_guarded, bare_start_problem, |side, problems| {
         let server = start(boot, side)?;
-        checked.verdict = judge::verdict(boot.load(&["check-mariadb", "--socket", SOCKET]))?;
+        let verdict = judge::verdict(boot.load(&["check-mariadb", "--socket", SOCKET]))?;
         // A table without its file, or a file that is another table's.
         let mut tables = as_user("mariadb-check")?;
         tables.args(["--no-defaults", "--user=root", "--silent"]).arg(format!("--socket={SOCKET}"));
         tables.args(["--databases", DATABASE]);
         let ended = program::finish(tables, "mariadb-check", LIMIT)?;
         let is_right = ended.status.success() && ended.stdout.trim().is_empty();
-        checked.problems.extend((!is_right).then(|| format!("mariadb-check: {ended}")));
+        problems.extend((!is_right).then(|| format!("mariadb-check: {ended}")));
         server.stop(boot, Signal::SIGTERM)?;
         for (file, range) in tablespaces() {
             let mut check = as_user("innochecksum")?;
             check.args(range).arg(file);
             let ended = program::finish(check, "innochecksum", LIMIT)?;
-            checked.problems.extend(ended.problem("innochecksum"));
+            problems.extend(ended.problem("innochecksum"));
         }
-        checked.problems.extend(binary_log_problems()?);
-        Ok(())
+        problems.extend(binary_log_problems()?);
+        Ok(verdict)
     })
 }
 
@@ -210,7 +207,5 @@ fn as_user(program: &str) -> Result<Command> {
 
 /// The programs this module needs, for the check of what is installed.
 pub fn installed() -> Result<()> {
-    user::named(USER)?;
-    ensure!(Path::new(SERVER).is_file(), "{SERVER} is not installed: make deps");
-    Ok(())
+    server::installed(USER, SERVER)
 }

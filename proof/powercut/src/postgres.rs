@@ -95,10 +95,7 @@ fn load(boot: &Boot) -> Result<()> {
         program::start(bench, "pgbench")?,
         program::start(commits(boot, FOREVER), "the ledger load")?,
     ];
-    until_the_cut(boot, before, || {
-        server.must_run()?;
-        loads.iter_mut().try_for_each(program::Running::must_run)
-    })
+    until_the_cut(boot, before, || server.must_serve(&mut loads))
 }
 
 fn commits(boot: &Boot, seconds: &str) -> Command {
@@ -109,13 +106,13 @@ fn commits(boot: &Boot, seconds: &str) -> Command {
 /// Recovers, starts, checks, stops, and checks the files at rest.
 fn check(boot: &Boot) -> Result<Checked> {
     let is_guarded = || server::is_guarded(&cluster());
-    judge(boot, &cluster(), is_guarded, server::bare_start_problem, |side, checked| {
+    judge(boot, &cluster(), is_guarded, server::bare_start_problem, |side, problems| {
         let server = server::start(boot, side)?;
-        checked.verdict = judge::verdict(boot.load(&["check-pg", "--connect", &connection()]))?;
-        checked.problems.extend(amcheck()?);
+        let verdict = judge::verdict(boot.load(&["check-pg", "--connect", &connection()]))?;
+        problems.extend(amcheck()?);
         server.stop(boot, server::END)?;
-        checked.problems.extend(checksums()?);
-        Ok(())
+        problems.extend(checksums()?);
+        Ok(verdict)
     })
 }
 

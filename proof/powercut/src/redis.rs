@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nix::sys::signal::Signal;
 use seawall_load::redis::Connection;
 
@@ -17,8 +17,8 @@ use crate::judge::{self, guard_problem, is_guard, judge};
 use crate::outside::DATA;
 use crate::place::{Place, Preset};
 use crate::plan::Side;
-use crate::program::{self, FOREVER, LIMIT, Running};
-use crate::server::Server;
+use crate::program::{self, FOREVER, LIMIT};
+use crate::server::{self, Server};
 use crate::user;
 
 const USER: &str = "redis";
@@ -59,10 +59,7 @@ fn load(boot: &Boot) -> Result<()> {
         rewrite.args(["-s", SOCKET, "-r", "-1", "-i", REWRITE_EVERY, "BGREWRITEAOF"]);
         loads.push(program::start(rewrite, "the rewrites")?);
     }
-    until_the_cut(boot, before, || {
-        server.must_run()?;
-        loads.iter_mut().try_for_each(Running::must_run)
-    })
+    until_the_cut(boot, before, || server.must_serve(&mut loads))
 }
 
 /// Recovers, starts, checks, stops, and checks the log at rest.
@@ -79,12 +76,12 @@ fn check(boot: &Boot) -> Result<Checked> {
         &directory(),
         || is_guard(&manifest()),
         bare,
-        |side, checked| {
+        |side, problems| {
             let server = start(boot, side)?;
-            checked.verdict = judge::verdict(boot.load(&["check-redis", "--socket", SOCKET]))?;
+            let verdict = judge::verdict(boot.load(&["check-redis", "--socket", SOCKET]))?;
             server.stop(boot, Signal::SIGTERM)?;
-            checked.problems.extend(log_problem()?);
-            Ok(())
+            problems.extend(log_problem()?);
+            Ok(verdict)
         },
     )
 }
@@ -132,7 +129,5 @@ fn start(boot: &Boot, side: Side) -> Result<Server> {
 
 /// The programs this module needs, for the check of what is installed.
 pub fn installed() -> Result<()> {
-    user::named(USER)?;
-    ensure!(Path::new(SERVER).is_file(), "{SERVER} is not installed: make deps");
-    Ok(())
+    server::installed(USER, SERVER)
 }

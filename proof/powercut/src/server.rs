@@ -1,13 +1,15 @@
 //! A database's server in a machine: started in its place, and ended in order.
 
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
 
 use crate::boot::Boot;
 use crate::place::Place;
 use crate::program::{self, Ended, LIMIT, Running};
+use crate::user;
 
 /// A running server.
 pub struct Server {
@@ -23,9 +25,10 @@ impl Server {
         Ok(Server { process, place })
     }
 
-    /// An error if it has ended.
-    pub fn must_run(&mut self) -> Result<()> {
-        self.process.must_run()
+    /// An error if it has ended, or one of its loads has.
+    pub fn must_serve(&mut self, loads: &mut [Running]) -> Result<()> {
+        self.process.must_run()?;
+        loads.iter_mut().try_for_each(Running::must_run)
     }
 
     /// Shuts down in order. `seawall run` passes the signal on.
@@ -40,4 +43,11 @@ impl Server {
         self.place.leave(boot)?;
         Ok(ended)
     }
+}
+
+/// For the check of what is installed: an error if there is no such user, or no such server.
+pub fn installed(user: &str, server: &str) -> Result<()> {
+    user::named(user)?;
+    ensure!(Path::new(server).is_file(), "{server} is not installed: make deps");
+    Ok(())
 }

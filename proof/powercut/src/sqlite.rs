@@ -57,16 +57,7 @@ fn load(boot: &Boot) -> Result<()> {
 /// Recovers and checks.
 fn check(boot: &Boot) -> Result<Checked> {
     let guard = directory().join("bank.db-journal/.seawall");
-    judge(
-        boot,
-        &directory(),
-        || guard.exists(),
-        bare_read_problem,
-        |side, checked| {
-            checked.verdict = verdict(boot, side)?;
-            Ok(())
-        },
-    )
+    judge(boot, &directory(), || guard.exists(), bare_read_problem, |side, _| verdict(boot, side))
 }
 
 fn place(boot: &Boot, side: Side) -> Result<Place> {

@@ -77,10 +77,10 @@ fn check(boot: &Boot) -> Result<Checked> {
         &directory(store),
         || is_guard(&file),
         bare,
-        |side, checked| {
-            checked.verdict = verdict(boot, side)?;
-            checked.problems.extend(own_checker_problem(store)?);
-            Ok(())
+        |side, problems| {
+            let verdict = verdict(boot, side)?;
+            problems.extend(own_checker_problem(store)?);
+            Ok(verdict)
         },
     )
 }

@@ -54,15 +54,23 @@ pub fn start(boot: &Boot, side: Side) -> Result<Server> {
         None => user::command(USER, binary("postgres")?)?,
     };
     command.arg("-D").arg(place.path());
+    for setting in settings(boot, side) {
+        command.arg("-c").arg(setting);
+    }
+    let cluster = place.path().to_owned();
+    Server::start(place, command, "PostgreSQL", || status(&cluster).as_deref() == Some("ready"))
+}
+
+fn settings(boot: &Boot, side: Side) -> Vec<String> {
     // After a failed sync PostgreSQL stops hard and recovers, and would do so from a page cache that hides
     // what the disk refused. Only a server that stays down keeps its promises then.
     let refuses = matches!(boot.plan.trouble, Trouble::WriteErrors | Trouble::FlushErrors);
     let restart = ("restart_after_crash", if refuses { "off" } else { "on" });
     let fsync = ("fsync", if side == Side::Unsafe { "off" } else { "on" });
     // A cache smaller than the data: pages are written all the time, not at checkpoints only.
-    let pages = match side.is_without_copies() {
-        true => vec![("full_page_writes", "off"), ("shared_buffers", "4MB")],
-        false => Vec::new(),
+    let pages: &[_] = match side.is_without_copies() {
+        true => &[("full_page_writes", "off"), ("shared_buffers", "4MB")],
+        false => &[],
     };
     // Each commit's flush would take the pages along that a cut is to tear.
     let flushes: &[_] = match side {
@@ -70,18 +78,13 @@ pub fn start(boot: &Boot, side: Side) -> Result<Server> {
         _ => &[],
     };
     let drawn = boot.plan.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in SETTINGS
-        .iter()
-        .copied()
+    let fixed = SETTINGS.iter().copied();
+    let all = fixed
         .chain(drawn)
-        .chain(pages)
+        .chain(pages.iter().copied())
         .chain(flushes.iter().copied())
-        .chain([fsync, restart])
-    {
-        command.arg("-c").arg(format!("{name}={value}"));
-    }
-    let cluster = place.path().to_owned();
-    Server::start(place, command, "PostgreSQL", || status(&cluster).as_deref() == Some("ready"))
+        .chain([fsync, restart]);
+    all.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// What the postmaster says about itself.
