@@ -12,6 +12,7 @@ mod plan;
 mod postgres;
 mod report;
 mod sample;
+mod write;
 mod written;
 
 use std::fs;

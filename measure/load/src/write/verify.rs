@@ -161,6 +161,26 @@ fn check_appended(
     counts: &HashMap<u32, u64>,
     checked: &mut Checked,
 ) -> Result<()> {
+    let mut seen = check_order(dir, file, expectation, checked)?;
+    for (writer, &count) in counts {
+        let found = seen.remove(writer).unwrap_or(0);
+        if found != count {
+            checked.fault(format!("{file}: writer {writer} appended {count} blocks, {found} are there"));
+        }
+    }
+    for writer in seen.into_keys() {
+        checked.fault(format!("{file}: blocks of an unknown writer {writer}"));
+    }
+    Ok(())
+}
+
+/// Each writer's blocks must come in its order. Returns how many each has in the file.
+fn check_order(
+    dir: &Path,
+    file: &str,
+    expectation: &Expectation,
+    checked: &mut Checked,
+) -> Result<HashMap<u32, u64>> {
     let path = dir.join(file);
     let fd = Fd::open(&path, OpenMode::Read).with_context(|| format!("cannot open {}", path.display()))?;
     let bs = expectation.bs;
@@ -180,7 +200,7 @@ fn check_appended(
                 continue;
             }
         };
-        // Each writer's blocks come in its order: 0, 1, 2, … with sequences base+1, base+2, …
+        // 0, 1, 2, … with sequences base+1, base+2, …
         let next = seen.entry(tag.writer).or_default();
         if tag.number != *next || tag.seq != expectation.base + *next + 1 {
             checked.fault(format!(
@@ -190,14 +210,5 @@ fn check_appended(
         }
         *next = tag.number + 1;
     }
-    for (writer, &count) in counts {
-        let found = seen.remove(writer).unwrap_or(0);
-        if found != count {
-            checked.fault(format!("{file}: writer {writer} appended {count} blocks, {found} are there"));
-        }
-    }
-    for writer in seen.into_keys() {
-        checked.fault(format!("{file}: blocks of an unknown writer {writer}"));
-    }
-    Ok(())
+    Ok(seen)
 }

@@ -67,6 +67,17 @@ fn run_for(load: &Placed<'_>, seconds: f64) -> Result<Report> {
     load.run(&[("--seconds", seconds.to_string())])
 }
 
+/// Runs the load, and kills this process in the middle.
+fn run_beside_a_kill(load: &Placed<'_>, seconds: f64, doomed: u32) -> Result<Report> {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs_f64(seconds / 2.0));
+            process::signal(doomed, libc::SIGKILL);
+        });
+        run_for(load, seconds)
+    })
+}
+
 /// The longest commit of a load beside which a keeper is killed.
 fn lost(lab: &Lab, keepers: &mut Keepers, scope: Scope) -> Result<Row> {
     let seconds = if scope.quick { 1.0 } else { 4.0 };
@@ -80,15 +91,7 @@ fn lost(lab: &Lab, keepers: &mut Keepers, scope: Scope) -> Result<Row> {
         wait_until(lab, &what, |kept| kept.roles().all(|role| role == "counts"))?;
         lab.settle()?;
         let doomed = keepers.pid(nth).context("the keeper is not running")?;
-        let (report, late_us) = late::beside(|| {
-            std::thread::scope(|scope| {
-                scope.spawn(move || {
-                    std::thread::sleep(Duration::from_secs_f64(seconds / 2.0));
-                    process::signal(doomed, libc::SIGKILL);
-                });
-                run_for(&load, seconds)
-            })
-        });
+        let (report, late_us) = late::beside(|| run_beside_a_kill(&load, seconds, doomed));
         keepers.kill(nth)?;
         let stall_ms = report.with_context(|| what.clone())?.latency.max_us / 1e3;
         ensure!(role(lab, nth)? != "counts", "{what}: the keeper still counts");
