@@ -20,6 +20,16 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_seawall-powercut");
 
 const PRELOAD: (Front, Medium) = (Front::Preload, Medium::Memory);
 
+/// A campaign's options. What runs without Seawall, or without its log, is the same as in the other tests.
+fn way(front: Front, medium: Medium) -> &'static [&'static str] {
+    match (front, medium) {
+        (Front::Preload, Medium::Memory) => &["--front", "preload"],
+        (Front::Preload, Medium::Disk) => &["--medium", "disk", "--sides", "seawall,atomic"],
+        (Front::Mount, _) => &["--front", "mount", "--sides", "seawall,atomic,logless"],
+        (Front::Disk, _) => &["--front", "disk"],
+    }
+}
+
 /// What a short campaign found; `None` if this machine cannot carry it out.
 fn campaign(
     databases: &[Database],
@@ -41,13 +51,7 @@ fn campaign(
         // A single cut without the log may come when the log happens to be empty, and then shows nothing.
         .args(["run", "--only", &names, "--rounds", rounds, "--controls", "3", "--out"])
         .arg(out.path())
-        // What runs without Seawall, or without its log, is the same as in the other tests.
-        .args(match (front, medium) {
-            (Front::Preload, Medium::Memory) => &["--front", "preload"][..],
-            (Front::Preload, Medium::Disk) => &["--medium", "disk", "--sides", "seawall,atomic"],
-            (Front::Mount, _) => &["--front", "mount", "--sides", "seawall,atomic,logless"],
-            (Front::Disk, _) => &["--front", "disk"],
-        })
+        .args(way(front, medium))
         .args(more)
         .output()
         .expect("our own program starts");

@@ -130,6 +130,25 @@ impl Totals {
         self.failures.extend(seen.failures.iter().cloned());
     }
 
+    fn in_words(&self) -> String {
+        format!(
+            "{} power cuts ({} during recovery, {} with a takeover), {} commits acknowledged, {} lost, {} records \
+             replayed, {} MB spilled; medium as it should be {} of {} times; bare starts refused {} times; {} \
+             sectors lost by the disk",
+            self.cuts,
+            self.cuts_in_recovery,
+            self.takeovers,
+            self.acknowledged,
+            self.lost,
+            self.replayed,
+            self.spilled / 1_000_000,
+            self.media[0],
+            self.media[1],
+            self.refusals,
+            self.sectors_lost
+        )
+    }
+
     /// Nothing lost, nothing wrong, and the logs lay where they were to lie.
     pub fn is_clean(&self) -> bool {
         self.lost == 0 && self.failures.is_empty() && self.media[0] == self.media[1] && self.media[0] > 0
@@ -157,6 +176,15 @@ impl Proof {
     pub fn shows_loss(&self) -> bool {
         self.lost > 0 || !self.damaged.is_empty()
     }
+
+    fn in_words(&self) -> String {
+        match self.shows_loss() {
+            true => {
+                format!("{} of {} commits lost, {} damages", self.lost, self.acknowledged, self.damaged.len())
+            }
+            false => format!("nothing lost of {}", self.acknowledged),
+        }
+    }
 }
 
 impl Outcome for Report {
@@ -169,7 +197,6 @@ impl Outcome for Report {
     }
 
     fn print(&self) {
-        let t = &self.totals;
         println!("\n{:<44}{:>7}{:>15}{:>8}{:>12}", "", "cuts", "acknowledged", "lost", "replayed");
         for chain in &self.chains {
             let own = Totals::of_one(chain);
@@ -181,40 +208,15 @@ impl Outcome for Report {
                 own.replayed
             );
         }
-        println!(
-            "\nwith Seawall: {} power cuts ({} during recovery, {} with a takeover), {} commits acknowledged, {} lost, {} records \
-             replayed, {} MB spilled; medium as it should be {} of {} times; bare starts refused {} times; {} \
-             sectors lost by the disk",
-            t.cuts,
-            t.cuts_in_recovery,
-            t.takeovers,
-            t.acknowledged,
-            t.lost,
-            t.replayed,
-            t.spilled / 1_000_000,
-            t.media[0],
-            t.media[1],
-            t.refusals,
-            t.sectors_lost
-        );
-        t.failures.iter().for_each(|failure| println!("FAILED: {failure}"));
-        let loss = |proof: &Proof| match proof.shows_loss() {
-            true => format!(
-                "{} of {} commits lost, {} damages",
-                proof.lost,
-                proof.acknowledged,
-                proof.damaged.len()
-            ),
-            false => format!("nothing lost of {}", proof.acknowledged),
-        };
-        if self.counter_proof.ran {
-            println!("without syncs (must lose): {}", loss(&self.counter_proof));
-        }
-        if self.logless.ran {
-            println!("without the keepers' log (must lose): {}", loss(&self.logless));
-        }
-        if self.control.ran {
-            println!("with the databases' own syncs (must not lose): {}", loss(&self.control));
+        println!("\nwith Seawall: {}", self.totals.in_words());
+        self.totals.failures.iter().for_each(|failure| println!("FAILED: {failure}"));
+        let without = [
+            ("without syncs (must lose)", &self.counter_proof),
+            ("without the keepers' log (must lose)", &self.logless),
+            ("with the databases' own syncs (must not lose)", &self.control),
+        ];
+        for (how, proof) in without.into_iter().filter(|(_, proof)| proof.ran) {
+            println!("{how}: {}", proof.in_words());
         }
         println!(
             "{} ({:.0} s, seed {})",
