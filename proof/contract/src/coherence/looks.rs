@@ -88,16 +88,7 @@ impl<'p> Looker<'p> {
             Way::Buffered => self.buffered.read(into, offset),
             Way::Opened => Files::open(&self.paths.file, O_RDONLY)?.read(into, offset),
             Way::Direct => self.direct.read(into, offset),
-            Way::Aio => {
-                let block = aio::block(
-                    aio::PREAD,
-                    self.direct.fd(),
-                    into.as_ptr() as u64,
-                    length as u64,
-                    offset as i64,
-                );
-                said("libaio", self.aio.submit(block))
-            }
+            Way::Aio => by_aio(&self.aio, self.direct.fd(), into, offset),
             Way::Uring => by_uring(&self.uring, self.direct.fd(), into, offset),
             Way::BufferedUring => by_uring(&self.uring, self.buffered.fd(), into, offset),
             Way::Mapped => {
@@ -123,26 +114,14 @@ impl<'p> Looker<'p> {
                     libc::sendfile(into_pipe, fd, &raw mut at, left) as i64
                 })
             }
-            Way::Copied => {
-                let (fd, copy) = (self.buffered.fd(), self.copy.fd());
-                let (mut from, mut to, mut got) = (offset as i64, 0, 0);
-                loop {
-                    // SAFETY: plain call.
-                    let copied = unsafe {
-                        libc::copy_file_range(fd, &raw mut from, copy, &raw mut to, length - got, 0) as i64
-                    };
-                    match said("copy_file_range", copied)? {
-                        0 => break,
-                        n => got += n,
-                    }
-                    if got == length {
-                        break;
-                    }
-                }
-                self.copy.read(&mut into[..got], 0)
-            }
+            Way::Copied => by_copy(&self.buffered, &self.copy, into, offset),
         }
     }
+}
+
+fn by_aio(aio: &Aio, fd: c_int, into: &mut [u8], offset: usize) -> Result<usize, String> {
+    let (to, length) = (into.as_ptr() as u64, into.len() as u64);
+    said("libaio", aio.submit(aio::block(aio::PREAD, fd, to, length, offset as i64)))
 }
 
 fn by_uring(uring: &Uring, fd: c_int, into: &mut [u8], offset: usize) -> Result<usize, String> {
@@ -161,4 +140,21 @@ fn through(pipe: &Pipe, into: &mut [u8], mut put: impl FnMut(usize) -> i64) -> R
         got += n;
     }
     Ok(got)
+}
+
+/// By a copy of that part of the file.
+fn by_copy(file: &Files, copy: &Files, into: &mut [u8], offset: usize) -> Result<usize, String> {
+    let (mut from, mut to, mut got) = (offset as i64, 0, 0);
+    while got < into.len() {
+        let left = into.len() - got;
+        // SAFETY: plain call.
+        let copied = unsafe {
+            libc::copy_file_range(file.fd(), &raw mut from, copy.fd(), &raw mut to, left, 0) as i64
+        };
+        match said("copy_file_range", copied)? {
+            0 => break,
+            n => got += n,
+        }
+    }
+    copy.read(&mut into[..got], 0)
 }

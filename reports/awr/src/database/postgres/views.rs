@@ -1,5 +1,8 @@
 //! Which views are read, and what to know of them.
 
+use crate::block_cache::RELATION;
+use crate::recovery::REDO;
+
 /// A view. The query gives its item's name and the row as JSON.
 pub struct View {
     pub kind: &'static str,
@@ -22,12 +25,12 @@ impl View {
     }
 }
 
-use crate::block_cache::RELATION;
-use crate::recovery::REDO;
-
-const ANY: (u32, u32) = (0, u32::MAX);
 const STATEMENTS: usize = 300;
 const TABLES: usize = 300;
+
+/// What is usual: of any version, all rows, and no loss where the view is missing.
+const PLAIN: View =
+    View { kind: "", sql: "", bare: None, versions: (0, u32::MAX), limit: None, needs: None, without: "" };
 
 /// Which file is which table's or index's, of this database: read where there is a block cache.
 pub const RELATIONS: View = View {
@@ -36,11 +39,9 @@ pub const RELATIONS: View = View {
           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
           WHERE c.relkind IN ('r', 'i', 'm', 't', 'S') AND pg_relation_filepath(c.oid) IS NOT NULL \
           ORDER BY c.relpages DESC, c.oid LIMIT 300",
-    bare: None,
-    versions: ANY,
     limit: Some(TABLES),
-    needs: None,
     without: "Files in the block cache have no names of tables.",
+    ..PLAIN
 };
 
 /// All that are always read.
@@ -48,48 +49,29 @@ pub const VIEWS: [View; 11] = [
     View {
         kind: "pg_stat_database",
         sql: "SELECT coalesce(datname, '(shared objects)'), to_jsonb(s)::text FROM pg_stat_database s",
-        bare: None,
-        versions: ANY,
-        limit: None,
-        needs: None,
         without: "The load profile is missing.",
+        ..PLAIN
     },
-    View {
-        kind: "pg_stat_bgwriter",
-        sql: "SELECT '', to_jsonb(s)::text FROM pg_stat_bgwriter s",
-        bare: None,
-        versions: ANY,
-        limit: None,
-        needs: None,
-        without: "",
-    },
+    View { kind: "pg_stat_bgwriter", sql: "SELECT '', to_jsonb(s)::text FROM pg_stat_bgwriter s", ..PLAIN },
     View {
         kind: "pg_stat_checkpointer",
         sql: "SELECT '', to_jsonb(s)::text FROM pg_stat_checkpointer s",
-        bare: None,
         versions: (170_000, u32::MAX),
-        limit: None,
-        needs: None,
-        without: "",
+        ..PLAIN
     },
     View {
         kind: "pg_stat_wal",
         sql: "SELECT '', to_jsonb(s)::text FROM pg_stat_wal s",
-        bare: None,
         versions: (140_000, u32::MAX),
-        limit: None,
-        needs: None,
         without: "Redo size and full-page images are missing.",
+        ..PLAIN
     },
     View {
         kind: "pg_stat_io",
         sql: "SELECT concat_ws(' / ', backend_type, object, context), to_jsonb(s)::text FROM pg_stat_io s \
               WHERE coalesce(reads, 0) + coalesce(writes, 0) + coalesce(extends, 0) + coalesce(fsyncs, 0) > 0",
-        bare: None,
         versions: (160_000, u32::MAX),
-        limit: None,
-        needs: None,
-        without: "",
+        ..PLAIN
     },
     View {
         kind: "pg_stat_statements",
@@ -103,61 +85,45 @@ pub const VIEWS: [View; 11] = [
              FROM pg_stat_statements(false) s \
              ORDER BY coalesce(to_jsonb(s)->>'total_exec_time', to_jsonb(s)->>'total_time')::float8 DESC LIMIT 300",
         ),
-        versions: ANY,
         limit: Some(STATEMENTS),
         needs: Some("pg_stat_statements"),
         without: "Statements by time are missing: shared_preload_libraries = 'pg_stat_statements', restart, \
                   CREATE EXTENSION pg_stat_statements in this database.",
+        ..PLAIN
     },
     View {
         kind: "pg_wait_sampling",
         sql: "SELECT coalesce(event_type, '') || '/' || coalesce(event, ''), jsonb_build_object('count', sum(count), \
               'period_ms', current_setting('pg_wait_sampling.profile_period'))::text FROM pg_wait_sampling_profile \
               GROUP BY event_type, event",
-        bare: None,
-        versions: ANY,
-        limit: None,
         needs: Some("pg_wait_sampling_profile"),
-        without: "",
+        ..PLAIN
     },
     View {
         kind: "pg_statio_tables",
         sql: "SELECT schemaname || '.' || relname, to_jsonb(s)::text FROM pg_statio_all_tables s \
               ORDER BY coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) DESC, relid LIMIT 300",
-        bare: None,
-        versions: ANY,
         limit: Some(TABLES),
-        needs: None,
-        without: "",
+        ..PLAIN
     },
     View {
         kind: "pg_stat_tables",
         sql: "SELECT schemaname || '.' || relname, to_jsonb(s)::text FROM pg_stat_all_tables s \
               ORDER BY n_tup_ins + n_tup_upd + n_tup_del DESC, relid LIMIT 300",
-        bare: None,
-        versions: ANY,
         limit: Some(TABLES),
-        needs: None,
-        without: "",
+        ..PLAIN
     },
     View {
         kind: REDO.0,
         sql: "SELECT '', jsonb_build_object('redo_bytes', \
               pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn))::text FROM pg_control_checkpoint() \
               WHERE NOT pg_is_in_recovery()",
-        bare: None,
-        versions: ANY,
-        limit: None,
-        needs: None,
         without: "The cost of a crash is missing.",
+        ..PLAIN
     },
     View {
         kind: "settings",
         sql: "SELECT '', jsonb_object_agg(name, concat_ws(' ', setting, unit))::text FROM pg_settings",
-        bare: None,
-        versions: ANY,
-        limit: None,
-        needs: None,
-        without: "",
+        ..PLAIN
     },
 ];
