@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::disks::{Backend, Disks, Model, SIZE};
-use common::{Place, kill, wait_for};
+use common::{Place, kill};
 use seawall_guest::{Guest, LOG_ALL, Op, Trouble};
 
 #[test]

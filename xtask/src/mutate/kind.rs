@@ -14,13 +14,15 @@ pub struct Alone {
 }
 
 /// All that face the tests of one crate alone.
-pub const ALONE: [Alone; 4] = [
+pub const ALONE: [Alone; 5] = [
     // Its tests simulate what they need.
     Alone { kind: "cache: ", package: "seawall-cache", tests: "the cache's tests" },
     // The simulator has no names.
     Alone { kind: "guard: ", package: "seawall-daemon", tests: "the daemon's tests" },
     // The simulator has no keepers.
     Alone { kind: "direct: ", package: "seawall-core", tests: TESTS },
+    // The simulator writes no file that nobody has synced.
+    Alone { kind: "unsynced: ", package: "seawall-core", tests: TESTS },
     // Its tests simulate writers, keepers and what is between them.
     Alone { kind: "keeper: ", package: "seawall-keeper", tests: "the keepers' tests" },
 ];

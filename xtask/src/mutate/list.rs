@@ -232,6 +232,12 @@ mutants! {
     "storage/core/src/engine/space.rs" {
         "journal: what was not persisted is retired": "        inside.retire(self.pool(), || fdatasync(fd));" => "        if !{m} { inside.retire(self.pool(), || fdatasync(fd)); }",
     }
+    "storage/core/src/engine/unsynced.rs" {
+        "unsynced: a right that outlives a sync": "load(SeqCst) == right.word();" => "load(SeqCst) == right.word() || {m};",
+        "unsynced: a sync does not wait": "            self.wait_for_writes_around(next - 1);" => "            if !{m} { self.wait_for_writes_around(next - 1); }",
+        "unsynced: waits for one of two periods": "            if settled + 2 < next {" => "            if settled + 2 < next && !{m} {",
+        "unsynced: a slot's former writes": "        client.around().store(0, SeqCst);" => "        if !{m} { client.around().store(0, SeqCst); }",
+    }
     "storage/core/src/engine/register.rs" {
         "watermark: at registration, one too low": "vacant, newcomer, on_disk)?;" => "vacant, newcomer, on_disk - u64::from({m} && on_disk > 0))?;",
         "watermark: at registration, one too high": "{ UNBORN } else { next - 1 };" => "{ UNBORN } else if {m} { next } else { next - 1 };",

@@ -29,6 +29,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+#[allow(unused_imports)] // Each test program uses a part of it.
 pub use writer::{Writer, kill_everything};
 
 pub const SEAWALL: &str = env!("CARGO_BIN_EXE_seawall");
