@@ -71,7 +71,7 @@ pub fn attach(how: &Attach) -> Result<()> {
     check_change(&machine, before.as_ref(), &wanted)?;
     cached::check_others(&machine, &wanted)?;
     follow::check(&machine, &wanted)?;
-    let steps = steps(&machine, how, &service, place, before.as_ref(), &wanted)?;
+    let steps = to_do(&machine, how, &service, place, before.as_ref(), &wanted)?;
     if !how.dry_run {
         for step in &steps {
             step.take(&machine)?;
@@ -160,7 +160,7 @@ fn check_change(machine: &Machine, before: Option<&Attached>, wanted: &Attached)
 }
 
 /// All that is to be done; nothing if everything is as it shall be.
-fn steps<'a>(
+fn to_do<'a>(
     machine: &Machine,
     how: &'a Attach,
     service: &'a Service,
