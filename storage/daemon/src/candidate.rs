@@ -20,10 +20,6 @@ use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
 use crate::{directories, evict, foreign, forget};
 
-/// A new file that nobody has synced yet, and that has more, is synced when it is registered; the content of any other one goes
-/// to the log, bytes.
-const CONTENT_MOST: u64 = 64 << 10;
-
 /// The file, and the directory that it belongs to.
 pub(crate) struct Candidate<'d> {
     daemon: &'d Daemon,
@@ -31,6 +27,8 @@ pub(crate) struct Candidate<'d> {
     entry: RootEntry,
     path: PathBuf,
     inode: (u64, u64),
+    /// Why a sync failed that was made ahead of the registration.
+    failed: Option<std::io::Error>,
 }
 
 /// Its descriptors.
@@ -70,7 +68,7 @@ impl<'d> Candidate<'d> {
         if !evict::has_room(daemon) {
             return Err(REFUSED);
         }
-        let this = Self { daemon, root, entry, path, inode: (stat.st_dev, stat.st_ino) };
+        let this = Self { daemon, root, entry, path, inode: (stat.st_dev, stat.st_ino), failed: None };
         if stat.st_uid != this.entry.uid {
             return Err(this.refuse(format!(
                 "it belongs to user {}, and its directory to user {}",
@@ -81,6 +79,12 @@ impl<'d> Candidate<'d> {
             return Err(this.refuse("it is read-only, so recovery could not write it"));
         }
         Ok(this)
+    }
+
+    /// The same of one that was synced before its registration, as far as that was needed.
+    pub fn synced_ahead(mut self, done: std::io::Result<()>) -> Self {
+        self.failed = done.err();
+        self
     }
 
     /// Makes the file behind `fd` a managed one.
@@ -124,9 +128,13 @@ impl<'d> Candidate<'d> {
         if self.entry.policy != Policy::Atomic {
             return Ok(How::Outside);
         }
+        // The next sync may succeed and prove nothing.
+        if let Some(e) = self.failed.as_ref().filter(|e| has_reached_the_disk(e)) {
+            return Ok(How::Failed(format!("cannot sync it: {e}")));
+        }
         let begins_unsynced =
             policy::begins_unsynced(self.daemon.engine.shm(), self.path.as_os_str().as_bytes());
-        let most = if begins_unsynced { CONTENT_MOST } else { 0 };
+        let most = if begins_unsynced { policy::CONTENT_MOST } else { 0 };
         if directories::has_name(self.daemon, file, &self.path, most) {
             return Ok(How::InLogWithName);
         }

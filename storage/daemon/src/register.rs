@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{FileType, Stat};
-use seawall_core::policy::{Manage, SQLITE_MAGIC, decide_by_content};
+use seawall_core::policy::{CONTENT_MOST, Manage, SQLITE_MAGIC, begins_unsynced, decide_by_content};
 use seawall_core::{Engine, FileRef};
 use seawall_wire::shm::Policy;
 
@@ -48,11 +48,16 @@ pub(crate) fn register_if(
         None | Some((_, Manage::Bypass)) => return Err(BYPASS),
         Some(decided) => decided,
     };
+    let ahead = if manage == Manage::Now { sync_ahead(daemon, fd, &stat, &path) } else { Ok(()) };
     let _alone = daemon.registering.turn();
     if daemon.registering.is_given_up() || !wanted(&path) {
         return Err(REFUSED);
     }
     if let Some(known) = known(&daemon.engine, &daemon.files, &stat) {
+        if ahead.is_err() {
+            // Whoever registered it may have synced it after the kernel had dropped its pages.
+            daemon.engine.file(known).inspect(|slot| slot.distrust());
+        }
         return Ok(known);
     }
     if let Some(frozen) = daemon.roots.get(root).filter(|root| daemon.freeze.covers(root)) {
@@ -61,14 +66,22 @@ pub(crate) fn register_if(
     if daemon.is_alone() {
         return Err(LATER);
     }
-    if manage == Manage::Now {
-        // Whoever made it may write it around the log until here, and we may sync it.
-        daemon.engine.revoke_rights();
-    }
     if manage == Manage::IfSqlite && !is_sqlite(fd) {
         return Err(BYPASS);
     }
-    Candidate::new(daemon, &stat, path, root)?.register(fd)
+    Candidate::new(daemon, &stat, path, root)?.synced_ahead(ahead).register(fd)
+}
+
+/// Whoever made the file may have written it around the log until here. What is much by now is synced while nobody waits for the
+/// turn, and while its maker goes on; a second sync is left with little.
+fn sync_ahead(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: &Path) -> std::io::Result<()> {
+    let engine = &daemon.engine;
+    let is_much = stat.st_size as u64 > CONTENT_MOST
+        && engine.has_rights()
+        && begins_unsynced(engine.shm(), path.as_os_str().as_bytes());
+    let done = if is_much { reopen(fd, false).and_then(|file| file.sync_all()) } else { Ok(()) };
+    engine.revoke_rights();
+    done
 }
 
 /// True if it is an SQLite database. A front that cannot see when a file's content becomes one asks for any file that it

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::log::{Harden, Identity, Log, Refused, meta_of};
 use crate::meta::{Meta, Roster, replace};
-pub use crate::uuid::{low_half, parse_uuid, uuid_text};
+use crate::uuid::{low_half, parse_uuid, uuid_text};
 pub use report::{LogReport, Report};
 
 /// The most logs: a witness' take no room that a quota could limit.

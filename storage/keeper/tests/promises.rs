@@ -1,9 +1,10 @@
 //! To whom a keeper gives its promise of a log, to whom not any more, and what it remembers of that.
 
 use seawall_keeper::holder::Holder;
-use seawall_keeper::keeper::{Keeper, Options, low_half};
+use seawall_keeper::keeper::{Keeper, Options};
 use seawall_keeper::log::Harden;
 use seawall_keeper::meta::{Member, Mode, Roster, Terms};
+use seawall_keeper::uuid::low_half;
 use seawall_wire::keeper::{Epoch, Frame, Greeting, KEEPER_VERSION, Kind, Position, Refusal};
 use zerocopy::IntoBytes as _;
 

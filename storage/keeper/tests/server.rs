@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use seawall_keeper::keeper::{Keeper, KeeperError, Options, low_half};
+use seawall_keeper::keeper::{Keeper, KeeperError, Options};
 use seawall_keeper::log::{Harden, Refused};
 use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::peer::{Peer, PeerError};
 use seawall_keeper::server::{Server, Stop};
 use seawall_keeper::transport::Transport;
 use seawall_keeper::turn;
+use seawall_keeper::uuid::{low_half, uuid_text};
 use seawall_media::block::Draft;
 use seawall_media::{LINE, Region};
 use seawall_wire::keeper::{Epoch, Frame, Kind, Position, Refusal};
@@ -297,7 +298,7 @@ fn a_file_that_has_grown_is_written_anew_while_batches_come() {
     std::thread::sleep(Duration::from_millis(500));
     peer.batch(number + 1, number, &press.batch(2000, 9, number + 1)).expect("taken");
     keeper.end();
-    let file = directory.path().join(seawall_keeper::keeper::uuid_text(LOG)).join("copy");
+    let file = directory.path().join(uuid_text(LOG)).join("copy");
     let bytes = std::fs::read(file).expect("there");
     let first = bytes.first_chunk().and_then(Frame::parse).expect("a frame");
     assert!(first.code > 1, "it was written anew: of use {}", first.code);

@@ -172,16 +172,13 @@ fn register_if_due(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Inte
     if manage == Manage::Bypass {
         return leave(fd, entry);
     }
-    if manage == Manage::Now && intent == Intent::Sync {
-        // Whoever made it may write it around the log, and the sync that comes is real.
-        engine.revoke_rights();
-    }
     if !entry.has(mark::WRITABLE) {
         // Not remembered: a writer may register it at any time.
         return Kind::Kernel;
     }
-    let is_made_here = entry.right().is_some();
-    if manage == Manage::Now && intent == Intent::Sync && entry.state() == State::Unknown && !is_made_here {
+    let is_small_and_new = entry.right().is_some() && stat.size <= policy::CONTENT_MOST;
+    if manage == Manage::Now && intent == Intent::Sync && entry.state() == State::Unknown && !is_small_and_new
+    {
         // PostgreSQL's crash recovery syncs every file, and writes few: nothing is in the log yet, so the sync is real.
         // Not remembered: its first write registers it. One that was written and refused is asked for again.
         return Kind::Kernel;

@@ -4,7 +4,7 @@
 use core::ffi::c_int;
 
 use libc::{O_ACCMODE, O_CREAT, O_DIRECT, O_DSYNC, O_EXCL, O_PATH, O_RDONLY, O_SYNC};
-use seawall_core::{Around, Errno, Right, policy};
+use seawall_core::{Around, Engine, Errno, Right, policy};
 
 use crate::fdtable::{self, State};
 use crate::{classify, owner, session, sys};
@@ -68,4 +68,16 @@ pub fn finish(fd: c_int, around: Around<'_>) {
         // Somebody may have synced the file without this change.
         classify::disturb(fd);
     }
+}
+
+/// The file behind `fd`, which has no slot, was synced for real. If its maker may have written it around the log meanwhile, that
+/// ends, and it is synced once more, by `sync`.
+pub fn synced(engine: &Engine, fd: c_int, sync: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    let mut room = [0; libc::PATH_MAX as usize];
+    let begins_unsynced = |path| policy::begins_unsynced(engine.shm(), path);
+    if !engine.has_rights() || !sys::name_of(fd, &mut room).is_some_and(begins_unsynced) {
+        return Ok(());
+    }
+    engine.revoke_rights();
+    sync()
 }

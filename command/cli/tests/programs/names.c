@@ -6,8 +6,9 @@
 //             writes DIR/file, syncs it, writes it again, and makes that durable so
 //   relations makes TIMES files as PostgreSQL makes a database's, writes and syncs each, replaces the first by the last, removes
 //             the second, makes a temporary one and removes it
-//   unsynced  makes one as PostgreSQL fills a new table, of TIMES pages; has another process sync it when a line on standard input
-//             says so, and then changes its first page
+//   unsynced, unsynced-other
+//             makes one as PostgreSQL fills a new table, of TIMES pages; has another process sync it, or change its second page,
+//             when a line on standard input says so, and then changes its first page
 //   burst     makes TIMES files, and removes them, without a sync
 //   cut, cut-mapped
 //             writes or maps a large DIR/table, syncs it, cuts it to TIMES bytes, and writes and syncs DIR/journal, which is
@@ -122,7 +123,7 @@ static void await_line(void) {
     if (!fgets(line, sizeof line, stdin)) pause();
 }
 
-static void unsynced(const char *dir, int times) {
+static void unsynced(const char *dir, int is_written, int times) {
     static char page[8192];
     char name[512];
     relation(dir, 1); // A process that has not written to the log yet has no right to write around it.
@@ -137,10 +138,12 @@ static void unsynced(const char *dir, int times) {
     check(child >= 0, "fork");
     if (!child) {
         int own = open(name, O_RDWR);
-        _exit(own < 0 || fsync(own) != 0);
+        memset(page, 'c', sizeof page);
+        int done = is_written ? pwrite(own, page, sizeof page, sizeof page) == sizeof page : fsync(own) == 0;
+        _exit(own < 0 || !done);
     }
     int status;
-    check(waitpid(child, &status, 0) == child && status == 0, "the other one's fsync");
+    check(waitpid(child, &status, 0) == child && status == 0, "the other one's part");
     memset(page, 'b', sizeof page);
     check(pwrite(fd, page, sizeof page, 0) == sizeof page, "pwrite");
 }
@@ -249,7 +252,7 @@ int main(int argc, char **argv) {
     else if (!strncmp(how, "cut", 3)) cut(dir, !strcmp(how, "cut-mapped"), atoi(argv[3]));
     else if (is_tables || is_told) tables(dir, atoi(argv[3]), is_told);
     else if (!strcmp(how, "relations")) relations(dir, atoi(argv[3]));
-    else if (!strcmp(how, "unsynced")) unsynced(dir, atoi(argv[3]));
+    else if (!strncmp(how, "unsynced", 8)) unsynced(dir, !strcmp(how, "unsynced-other"), atoi(argv[3]));
     else if (!is_replace && !is_unique) again(dir, how);
     check(write(1, "over\n", 5) == 5, "count");
     pause();

@@ -12,12 +12,12 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use seawall_keeper::keeper::low_half;
 use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::peer::Peer;
 use seawall_keeper::quorum::Quorum;
 use seawall_keeper::transport::Transport;
 use seawall_keeper::turn;
+use seawall_keeper::uuid::low_half;
 use seawall_keeper::wire::Wire;
 use seawall_keeper::writer::{Source, Writer};
 use seawall_media::LINE;

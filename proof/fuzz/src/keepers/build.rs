@@ -1,8 +1,8 @@
 //! Frames and what is behind them, from a recipe: right enough to get behind the checksums, and wrong in one place.
 
 use seawall_keeper::holder::Holder;
-use seawall_keeper::keeper::low_half;
 use seawall_keeper::meta::{Member, Mode, Roster, Terms};
+use seawall_keeper::uuid::low_half;
 use seawall_media::{LINE, Striped, crc32c};
 use seawall_wire::keeper::{Epoch, Frame, Greeting, KEEPER_VERSION, Kind, Position, Refusal, State};
 use zerocopy::{FromZeros as _, IntoBytes as _};

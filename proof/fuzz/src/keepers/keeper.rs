@@ -8,11 +8,12 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use seawall_keeper::keeper::{Keeper, Options, parse_uuid};
+use seawall_keeper::keeper::{Keeper, Options};
 use seawall_keeper::log::Harden;
 use seawall_keeper::peer::Peer;
 use seawall_keeper::server::Server;
 use seawall_keeper::transport::Transport;
+use seawall_keeper::uuid::parse_uuid;
 use seawall_wire::keeper::{Epoch, Greeting, KEEPER_VERSION, Position, State};
 use zerocopy::IntoBytes as _;
 

@@ -58,7 +58,8 @@ const fn limit_ns(kind: Kind) -> u64 {
     match kind {
         // A real sync of files, or of the log, happens behind these.
         Kind::SyncFile | Kind::SyncTree | Kind::Harden | Kind::GoWithout | Kind::LetGo => 120 * SECOND,
-        // A registration under the policy `atomic` syncs the file.
+        // Under the policy `atomic` it syncs the file, which may have much that the disk lacks.
+        Kind::Register => 120 * SECOND,
         _ => 10 * SECOND,
     }
 }

@@ -4,9 +4,15 @@
 //! ```text
 //! expect ─▶ made anew ─▶ write_around … write_around          the maker's, through the descriptor that it was made with
 //!                              │
-//!                              │ revoke: before a real sync of a file that has no slot, and before any registration
+//!                              │ revoke: before the last real sync of a file that has no slot, and before any registration
 //!                              ▼
 //!                         registered at its next write, with a real sync of what it has by then
+//! ```
+//!
+//! Such a file may have gigabytes that the disk lacks, and nobody should wait for them. So whoever syncs it does so twice:
+//!
+//! ```text
+//! sync, while its maker goes on ─ revoke ─ sync what was written meanwhile
 //! ```
 //!
 //! A [`Right`] is of a period. A revocation ends the period, for all processes and files: a checkpoint, which is what
@@ -109,6 +115,13 @@ impl Engine {
         let around = Around { client, right };
         let holds = self.shm().header().period().load(SeqCst) == right.word();
         (holds && !around.is_given_up()).then_some(around)
+    }
+
+    /// True if somebody may write around the log now. False: [`revoke_rights`](Self::revoke_rights) has nothing to do.
+    pub fn has_rights(&self) -> bool {
+        let header = self.shm().header();
+        let now = header.period().load(SeqCst);
+        header.period_settled().load(SeqCst) < now + (now & 1)
     }
 
     /// Ends every right, and waits for the writes that are under way. To be called before a real sync of a file that has no

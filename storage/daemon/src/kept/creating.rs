@@ -4,11 +4,11 @@ use std::path::Path;
 
 use seawall_core::pool::{PoolError, replicated};
 use seawall_keeper::descriptor::Descriptor;
-use seawall_keeper::keeper::uuid_text;
 use seawall_keeper::meta::{Member, Mode, Roster};
 use seawall_keeper::peer::Peer;
 use seawall_keeper::transport::Transport;
 use seawall_keeper::turn::{self, PATIENCE};
+use seawall_keeper::uuid::uuid_text;
 use seawall_media::random_uuid;
 use seawall_wire::keeper::{Epoch, Position, State};
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use seawall_core::pool::MEMORY;
-use seawall_keeper::keeper::uuid_text;
+use seawall_keeper::uuid::uuid_text;
 use seawall_media::durable;
 
 /// The mark of one log.

@@ -13,7 +13,7 @@ use super::{entry, point};
 use crate::classify::{self, Intent, Kind};
 use crate::client::DAEMON;
 use crate::sys::{Stat, unsafe_call};
-use crate::{cached, errno, journal, named, session, strays, sys};
+use crate::{cached, errno, journal, named, session, strays, sys, unsynced};
 
 static DIRECTORIES: Synced = Synced::new();
 
@@ -71,6 +71,7 @@ fn unmanaged(fd: c_int, stat: Option<Stat>, scope: Scope) -> Result<(), Errno> {
                 Some(stat) => {
                     let since = named::next_lsn();
                     real(scope)?;
+                    unsynced::synced(engine, fd, || real(scope))?;
                     named::synced_for_real(engine, fd, &stat);
                     named::settle(fd, &stat, Some(since))
                 }

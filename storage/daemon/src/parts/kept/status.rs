@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use seawall_keeper::holder::Holder;
-use seawall_keeper::keeper::uuid_text;
 use seawall_keeper::meta::{Member, Mode};
+use seawall_keeper::uuid::uuid_text;
 use seawall_keeper::writer::{LinkReport, Role};
 use seawall_media::locks::lock;
 use seawall_stats::Tally;

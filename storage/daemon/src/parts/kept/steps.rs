@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use seawall_core::journal::{Standing, set_alone};
-use seawall_keeper::keeper::low_half;
 use seawall_keeper::meta::Mode;
 use seawall_keeper::plan::Head;
 use seawall_keeper::turn::{self, Begun, TurnError};
+use seawall_keeper::uuid::low_half;
 use seawall_keeper::writer::{WriteError, Writer};
 use seawall_media::locks::lock;
 use seawall_wire::desk::{Desk, alone};
