@@ -70,14 +70,17 @@ pub fn finish(fd: c_int, around: Around<'_>) {
     }
 }
 
-/// The file behind `fd`, which has no slot, was synced for real. If its maker may have written it around the log meanwhile, that
-/// ends, and it is synced once more, by `sync`.
-pub fn synced(engine: &Engine, fd: c_int, sync: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+/// A real sync of the file behind `fd`, which has no slot. Its maker may write it around the log meanwhile: then that ends, and it
+/// is synced once more.
+pub fn sync(engine: &Engine, fd: c_int, sync: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
     let mut room = [0; libc::PATH_MAX as usize];
     let begins_unsynced = |path| policy::begins_unsynced(engine.shm(), path);
-    if !engine.has_rights() || !sys::name_of(fd, &mut room).is_some_and(begins_unsynced) {
-        return Ok(());
+    // Asked first: whoever ends the right while we sync does not sync what was written by then.
+    let may_be_written = engine.has_rights() && sys::name_of(fd, &mut room).is_some_and(begins_unsynced);
+    sync()?;
+    if may_be_written {
+        engine.revoke_rights();
+        sync()?;
     }
-    engine.revoke_rights();
-    sync()
+    Ok(())
 }

@@ -70,8 +70,7 @@ fn unmanaged(fd: c_int, stat: Option<Stat>, scope: Scope) -> Result<(), Errno> {
                 }
                 Some(stat) => {
                     let since = named::next_lsn();
-                    real(scope)?;
-                    unsynced::synced(engine, fd, || real(scope))?;
+                    unsynced::sync(engine, fd, || real(scope))?;
                     named::synced_for_real(engine, fd, &stat);
                     named::settle(fd, &stat, Some(since))
                 }
