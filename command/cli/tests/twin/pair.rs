@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use seawall_media::process;
 use serde_json::Value;
 
 use crate::common::redis::{Redis, Reply};
@@ -150,8 +151,13 @@ impl Pair {
         [self.supervisor(), twin].iter().for_each(|process| signal(*process, 19));
         meanwhile(&mut Redis::open(&self.socket()).expect("connected"));
         std::thread::sleep(Duration::from_millis(30));
+        let children = process::tree(before as u32);
         signal(before, 9);
         wait_for("its death", || is_zombie(before));
+        // A child that rewrites the file ends when it sees that, and takes its own file along.
+        wait_for("the end of its children", || {
+            children.iter().all(|child| process::stat(*child).is_none_or(|stat| stat.has_ended()))
+        });
         let copy = self.at("copy");
         let _ = std::fs::remove_dir_all(&copy);
         let copied = Command::new("cp").arg("-a").arg(&current).arg(&copy).status().expect("cp");
@@ -254,7 +260,7 @@ fn contents(redis: &mut Redis) -> Contents {
 }
 
 fn is_zombie(process: i32) -> bool {
-    seawall_media::process::stat(process as u32).is_some_and(|stat| stat.state == 'Z')
+    process::stat(process as u32).is_some_and(|stat| stat.state == 'Z')
 }
 
 fn signal(process: i32, signal: i32) {

@@ -21,7 +21,8 @@ mod wrong;
 pub use builtin::find;
 pub use definition::Case;
 pub use load::{
-    DbBench, Definitions, Etcd, Files, Lmdb, Load, Pgbench, RedisBenchmark, Slob, Sqlite, Sysbench, Tprocc,
+    DbBench, Defined, Definitions, Etcd, Files, Lmdb, Load, Pgbench, RedisBenchmark, Slob, Sqlite, Sysbench,
+    Tprocc,
 };
 pub use measure::Measure;
 pub use parse::{CaseError, parse};

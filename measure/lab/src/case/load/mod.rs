@@ -42,7 +42,7 @@ impl Load<'_> {
             Load::Sqlite(_) => Product::Sqlite,
             Load::Lmdb(_) => Product::Lmdb,
             Load::Files(_) => Product::Files,
-            Load::Definitions(load) if load.of == Defined::Databases => Product::Postgres,
+            Load::Definitions(load) if load.of != Defined::Tables => Product::Postgres,
             Load::Definitions(_) => Product::Mariadb,
             Load::Etcd(_) => Product::Etcd,
         }

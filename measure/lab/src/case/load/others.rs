@@ -70,6 +70,8 @@ pub enum Defined {
     Databases,
     /// Of MariaDB: a file each, and its log of DDL.
     Tables,
+    /// Of PostgreSQL: a table that is filled with 50,000 rows, some 7 MiB, and an index of it.
+    FilledTables,
 }
 
 /// Puts of 256 bytes by clients that wait for each answer, from an empty database.
@@ -163,6 +165,7 @@ impl Definitions {
         let what = match self.of {
             Defined::Databases => "CREATE DATABASE and DROP DATABASE",
             Defined::Tables => "CREATE TABLE and DROP TABLE",
+            Defined::FilledTables => "CREATE TABLE AS of 50,000 rows with CREATE INDEX, and DROP TABLE",
         };
         format!(
             "{what}, one pair after the other, counted as one; commit mode: each waits until it is durable"

@@ -1,11 +1,11 @@
-//! CREATE and DROP, of databases by PostgreSQL and of tables by MariaDB, one pair after the other.
+//! CREATE and DROP, of databases and of filled tables by PostgreSQL and of tables by MariaDB, one pair after the other.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use super::Loaded;
-use crate::case::Measure;
+use crate::case::{Defined, Measure};
 use crate::mariadb::DATABASE;
 use crate::process::run as finish;
 use crate::trial::server::{Database, Server};
@@ -13,26 +13,35 @@ use crate::trial::server::{Database, Server};
 /// One client runs so many pairs, since its start takes a while.
 const DATABASES: usize = 5;
 const TABLES: usize = 100;
+const FILL: [&str; 3] = [
+    "CREATE TABLE made AS SELECT g, repeat('x', 100) AS filler FROM generate_series(1, 50000) g",
+    "CREATE INDEX ON made (g)",
+    "DROP TABLE made",
+];
 
 /// Runs it for about so many seconds. The first pairs, which make more than the later ones, are not counted.
-pub fn run(server: &Server<'_>, seconds: u64) -> Result<Loaded> {
-    let (pairs, lasts) = (pairs(server)?, Duration::from_secs(seconds));
+pub fn run(server: &Server<'_>, of: Defined, seconds: u64) -> Result<Loaded> {
+    let (pairs, lasts) = (pairs(server, of)?, Duration::from_secs(seconds));
     let (begin, mut done) = (Instant::now(), 0);
     while begin.elapsed() < lasts {
-        done += self::pairs(server)?;
+        done += self::pairs(server, of)?;
     }
     let rate = done as f64 / begin.elapsed().as_secs_f64();
     Ok(Loaded { commits: (pairs + done) as u64, figures: vec![(Measure::Throughput, rate)] })
 }
 
 /// Some pairs: how many.
-fn pairs(server: &Server<'_>) -> Result<usize> {
+fn pairs(server: &Server<'_>, of: Defined) -> Result<usize> {
     match &server.database {
         Database::Postgres(cluster) => {
+            let pair: &[&str] = match of {
+                Defined::FilledTables => &FILL,
+                _ => &["CREATE DATABASE made", "DROP DATABASE made"],
+            };
             let mut psql = cluster.client("psql");
             psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
-            for _ in 0..DATABASES {
-                psql.args(["-c", "CREATE DATABASE made", "-c", "DROP DATABASE made"]);
+            for statement in pair.repeat(DATABASES) {
+                psql.args(["-c", statement]);
             }
             finish(psql, "psql")?;
             Ok(DATABASES)

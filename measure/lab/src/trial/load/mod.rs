@@ -69,7 +69,7 @@ pub fn warm(case: &Case, server: &Server<'_>) -> Result<()> {
 /// Runs it to its end.
 pub fn run(stage: &Stage<'_>, prepared: &Prepared, server: &Server<'_>) -> Result<Loaded> {
     match stage.case.load() {
-        Load::Definitions(_) => definitions::run(server, stage.run.seconds),
+        Load::Definitions(load) => definitions::run(server, load.of, stage.run.seconds),
         Load::Pgbench(_) | Load::Slob(_) | Load::Tprocc(_) => {
             postgres::run(stage, prepared, server.postgres()?)
         }
