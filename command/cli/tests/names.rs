@@ -167,7 +167,7 @@ fn a_new_relation_goes_around_the_log_until_another_process_syncs_or_writes_it()
         fs::write(scene.data.join("PG_VERSION"), "15\n").expect("written");
         scene.sync();
         let data = scene.data.to_str().expect("text");
-        let mut running = scene.run_as(&["--preset", "postgres", "--policy", "atomic"], &[how, data, "100"]);
+        let mut running = scene.run_as(&["--preset", "postgres", "--policy", "atomic"], &[how, data, "300"]);
         assert_eq!(until(&mut running, "made"), 0);
         let path = base.join("16384");
         assert_eq!(file(&scene, &path), Value::Null, "nothing of it is in the log");
@@ -183,7 +183,7 @@ fn a_new_relation_goes_around_the_log_until_another_process_syncs_or_writes_it()
         scene.cut(running);
         scene.recover();
         let pages = fs::read(&path).expect("read");
-        let expected: Vec<u8> = [&[b'b', second][..], &[b'a'; 98]].concat();
+        let expected: Vec<u8> = [&[b'b', second][..], &[b'a'; 298]].concat();
         let is = pages.chunks(8192).map(|page| page.iter().all(|byte| *byte == page[0]).then_some(page[0]));
         assert_eq!(is.collect::<Option<Vec<u8>>>(), Some(expected), "{how}, {is_on_disk}");
     }

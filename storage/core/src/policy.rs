@@ -176,9 +176,6 @@ pub fn may_be_tablespace(link: &[u8]) -> bool {
     link.windows(AMONG.len()).any(|part| part == AMONG)
 }
 
-/// What such a file has enters the log with its registration, if it is no more than this, bytes; more is synced.
-pub const CONTENT_MOST: u64 = 64 << 10;
-
 /// True for a file of which nothing has to survive a power cut before its first sync, when it was made anew, and whose every
 /// write is logged from then on: a table or an index of PostgreSQL ([`unsynced`](crate::Right)).
 pub fn begins_unsynced(shm: &Shm, path: &[u8]) -> bool {

@@ -134,7 +134,7 @@ impl<'d> Candidate<'d> {
         }
         let begins_unsynced =
             policy::begins_unsynced(self.daemon.engine.shm(), self.path.as_os_str().as_bytes());
-        let most = if begins_unsynced { policy::CONTENT_MOST } else { 0 };
+        let most = if begins_unsynced { self.daemon.engine.content_most() } else { 0 };
         if directories::has_name(self.daemon, file, &self.path, most) {
             return Ok(How::InLogWithName);
         }

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{FileType, Stat};
-use seawall_core::policy::{CONTENT_MOST, Manage, SQLITE_MAGIC, begins_unsynced, decide_by_content};
+use seawall_core::policy::{Manage, SQLITE_MAGIC, begins_unsynced, decide_by_content};
 use seawall_core::{Engine, FileRef};
 use seawall_wire::shm::Policy;
 
@@ -76,7 +76,7 @@ pub(crate) fn register_if(
 /// turn, and while its maker goes on; a second sync is left with little.
 fn sync_ahead(daemon: &Daemon, fd: &OwnedFd, stat: &Stat, path: &Path) -> std::io::Result<()> {
     let engine = &daemon.engine;
-    let is_much = stat.st_size as u64 > CONTENT_MOST
+    let is_much = stat.st_size as u64 > engine.content_most()
         && engine.has_rights()
         && begins_unsynced(engine.shm(), path.as_os_str().as_bytes());
     let done = if is_much { reopen(fd, false).and_then(|file| file.sync_all()) } else { Ok(()) };

@@ -176,7 +176,7 @@ fn register_if_due(engine: &'static Engine, fd: c_int, stat: &Stat, intent: Inte
         // Not remembered: a writer may register it at any time.
         return Kind::Kernel;
     }
-    let is_small_and_new = entry.right().is_some() && stat.size <= policy::CONTENT_MOST;
+    let is_small_and_new = entry.right().is_some() && stat.size <= engine.content_most();
     if manage == Manage::Now && intent == Intent::Sync && entry.state() == State::Unknown && !is_small_and_new
     {
         // PostgreSQL's crash recovery syncs every file, and writes few: nothing is in the log yet, so the sync is real.

@@ -52,6 +52,8 @@ impl Wait {
     }
 }
 
+const CONTENT_MOST: u64 = 4 << 20;
+
 impl Engine {
     /// True for a file whose writes wait when the log is full.
     #[inline]
@@ -65,6 +67,13 @@ impl Engine {
         let free = self.shm().header().free_segments().load(Relaxed);
         let roomy = || self.log.pool.journal().is_none_or(|journal| journal.is_roomy(&self.log.pool));
         free >= self.backed() / 4 && roomy()
+    }
+
+    /// What a file has that nobody has synced yet enters the log with its registration, if it is no more than this, bytes; more is
+    /// synced. To log a MiB takes half a millisecond, to sync it at least twice that; and others need the log too.
+    pub fn content_most(&self) -> u64 {
+        let layout = self.log.layout;
+        (u64::from(layout.segments) * u64::from(layout.segment_bytes) / 16).min(CONTENT_MOST)
     }
 
     /// Segments that the log has by now: those with memory.

@@ -17,6 +17,9 @@
 //! | out of it, and suspended: a copy is taken of what must not be torn | waits until the copy is done | is the kernel's alone |
 //! | no longer known, or already entered by this thread, in a signal handler | does nothing | is the kernel's alone |
 
+#[cfg(feature = "std")]
+mod content;
+
 use rustix::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -33,10 +36,6 @@ use crate::file::{FileRef, Flag, Inside};
 use crate::format::RecordKind;
 use crate::intake::{self, Intake};
 use crate::persist::{self, Persisted};
-
-/// Content is logged in records of this length, bytes.
-#[cfg(feature = "std")]
-const PIECE: usize = 8192;
 
 /// Where a write goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,49 +308,6 @@ impl<'e> Begun<'e> {
     #[inline(always)]
     fn change(&self, now: u64, course: Course<'e>) -> Change<'e> {
         Change { engine: self.engine, fd: self.fd, start: self.start, now, course }
-    }
-}
-
-#[cfg(feature = "std")]
-impl Engine {
-    /// Takes a file into the log with all that it has. Everybody finds it, and waits for its lock, so what goes around the log
-    /// meanwhile makes its next sync a real one. Without room for its content it stays outside, synced by `sync`.
-    pub(super) fn rejoin_with_content(
-        &self,
-        inside: &Inside<'_>,
-        (who, file): (Owner, FileRef),
-        fd: BorrowedFd<'_>,
-        sync: impl FnOnce() -> Result<(), Errno>,
-    ) {
-        debug_assert!(inside.slot().state().has(Flag::UNBORN), "any other file has content on the disk");
-        let begun = Begun { engine: self, who, file, fd, start: ticks(), inside: None };
-        match begun.log_content(inside) {
-            Ok(()) if self.may_rejoin(inside.slot()) => inside.track(self.has_room()),
-            _ => inside.leave(self.pool(), Flag::LOG_FULL, sync),
-        }
-    }
-}
-
-#[cfg(feature = "std")]
-impl Begun<'_> {
-    /// Logs what the file has. NOSPC without room for it.
-    fn log_content(&self, inside: &Inside<'_>) -> Result<(), Errno> {
-        let mut piece = vec![0; PIECE];
-        let mut offset = 0;
-        loop {
-            let len = rustix::io::retry_on_intr(|| rustix::io::pread(self.fd, &mut piece[..], offset))?;
-            if len == 0 {
-                return Ok(());
-            }
-            let data = core::iter::once(&piece[..len]);
-            let intake = intake::measure(data.clone());
-            let (slot, generation) = (self.file.slot, self.file.generation);
-            let record = NewRecord { kind: RecordKind::Write, slot, generation, offset, intake };
-            match self.append(inside, &record, data) {
-                Appended::Persisted(..) => offset += len as u64,
-                Appended::Full => return Err(Errno::NOSPC),
-            }
-        }
     }
 }
 
