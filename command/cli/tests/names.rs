@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
 use common::volume::{Running, Volume, processes};
@@ -113,19 +113,29 @@ fn a_directory_is_what_was_acknowledged_wherever_the_power_goes() {
     }
 }
 
+/// A PostgreSQL with one database, as far as the preset knows, on a disk of its own; and the directory of its relations.
+fn postgres(place: Place) -> Option<(Volume, PathBuf)> {
+    let scene = at(place, "ext4", &[])?;
+    let base = scene.data.join("base/5");
+    fs::create_dir_all(&base).expect("made");
+    fs::write(scene.data.join("PG_VERSION"), "15\n").expect("written");
+    scene.sync();
+    Some((scene, base))
+}
+
+/// Runs the program there, under the policy that keeps pages whole.
+fn run_postgres(scene: &Volume, how: &str, times: u32) -> Running {
+    let data = scene.data.to_str().expect("text");
+    scene.run_as(&["--preset", "postgres", "--policy", "atomic"], &[how, data, &times.to_string()])
+}
+
 /// Under the policy that keeps pages whole, a relation's file waits for no disk when it is made, and for none when it goes.
 #[test]
 fn relations_are_made_and_removed_without_the_disk() {
     for is_on_disk in [false, true] {
         let place = if is_on_disk { Place::on_disk("16M") } else { Place::new() };
-        let Some(mut scene) = at(place, "ext4", &[]) else { return };
-        let base = scene.data.join("base/5");
-        fs::create_dir_all(&base).expect("made");
-        fs::write(scene.data.join("PG_VERSION"), "15\n").expect("written");
-        scene.sync();
-        let data = scene.data.to_str().expect("text");
-        let mut running =
-            scene.run_as(&["--preset", "postgres", "--policy", "atomic"], &["relations", data, "12"]);
+        let Some((mut scene, base)) = postgres(place) else { return };
+        let mut running = run_postgres(&scene, "relations", 12);
         until(&mut running, "over");
         let directory = file(&scene, &base);
         assert_eq!(
@@ -161,13 +171,8 @@ fn a_new_relation_goes_around_the_log_until_another_process_syncs_or_writes_it()
         [(false, "unsynced"), (false, "unsynced-other"), (true, "unsynced"), (true, "unsynced-other")]
     {
         let place = if is_on_disk { Place::on_disk("16M") } else { Place::new() };
-        let Some(mut scene) = at(place, "ext4", &[]) else { return };
-        let base = scene.data.join("base/5");
-        fs::create_dir_all(&base).expect("made");
-        fs::write(scene.data.join("PG_VERSION"), "15\n").expect("written");
-        scene.sync();
-        let data = scene.data.to_str().expect("text");
-        let mut running = scene.run_as(&["--preset", "postgres", "--policy", "atomic"], &[how, data, "300"]);
+        let Some((mut scene, base)) = postgres(place) else { return };
+        let mut running = run_postgres(&scene, how, 300);
         assert_eq!(until(&mut running, "made"), 0);
         let path = base.join("16384");
         assert_eq!(file(&scene, &path), Value::Null, "nothing of it is in the log");

@@ -3,7 +3,7 @@
 //! Input: a real path and the registered roots. Output: what to do with the file. Pure: no file is looked at.
 
 use seawall_stats::Class;
-use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Shm};
+use seawall_wire::shm::{Policy, Preset, ROOT_PATH_MAX, Root, Shm};
 
 use crate::stand_in::{
     NOTE, OWN_SUFFIX, TEMPORARY, base, is_image, is_lmdb, is_redis_file, is_redis_rewrite, redis_log,
@@ -181,17 +181,19 @@ pub fn may_be_tablespace(link: &[u8]) -> bool {
 pub fn begins_unsynced(shm: &Shm, path: &[u8]) -> bool {
     let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
     roots.any(|root| {
-        let is_atomic = root.kind() == Some(Preset::Postgres) && root.policy() == Policy::Atomic;
         let mut room = [0; ROOT_PATH_MAX];
-        is_atomic && relative(root.path(&mut room), path).is_some_and(postgres::is_in_database)
+        is_atomic_postgres(&root)
+            && relative(root.path(&mut room), path).is_some_and(postgres::is_in_database)
     })
 }
 
 /// True if there are databases whose tablespaces must be managed.
 pub fn has_tablespaces(shm: &Shm) -> bool {
-    let roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
-    let mut kinds = roots.filter_map(|root| Some((root.kind()?, root.policy())));
-    kinds.any(|kind| kind == (Preset::Postgres, Policy::Atomic))
+    (0..shm.shape().roots).filter_map(|i| shm.root(i)).any(|root| is_atomic_postgres(&root))
+}
+
+fn is_atomic_postgres(root: &Root<'_>) -> bool {
+    root.kind() == Some(Preset::Postgres) && root.policy() == Policy::Atomic
 }
 
 fn now_if(logged: bool) -> Manage {

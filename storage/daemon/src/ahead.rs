@@ -18,11 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use seawall_core::{FileRef, Scope, certain, policy};
 use seawall_wire::shm::Preset;
 
-use crate::parts::files::FileTable;
+use crate::parts::files::{FileTable, errno};
 use crate::state::Daemon;
 use crate::{evict, register};
 
@@ -87,7 +86,7 @@ fn followers(first: &Path) -> Vec<PathBuf> {
 fn sync(daemon: &Daemon, file: FileRef) {
     let Some(managed) = daemon.files.get(file.slot) else { return };
     let real = || {
-        managed.file.sync_all().map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+        managed.file.sync_all().map_err(|e| errno(&e))?;
         certain::check(managed.file.as_fd())
     };
     if daemon.engine.absorbs(file, Scope::Whole) {

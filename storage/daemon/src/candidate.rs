@@ -13,7 +13,7 @@ use seawall_media::{Identity, durable, identity, magic};
 use seawall_wire::shm::Policy;
 
 use crate::guard::GuardError;
-use crate::parts::files::{Managed, real_sync, reopen};
+use crate::parts::files::{Managed, errno, real_sync, reopen};
 use crate::parts::guards::Raised;
 use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
@@ -122,8 +122,8 @@ impl<'d> Candidate<'d> {
         Ok(Opened { file, destaged })
     }
 
-    /// What its first record may rely on. A file whose every write is to be logged is on the disk with its name, unless it is
-    /// empty and its directory's log has that name.
+    /// What its first record may rely on. A file whose every write is to be logged is on the disk with its name, unless its
+    /// directory's log has that name and the log has room for what it has.
     fn begins(&self, file: &File) -> Result<How, Unmanaged> {
         if self.entry.policy != Policy::Atomic {
             return Ok(How::Outside);
@@ -187,14 +187,13 @@ impl<'d> Candidate<'d> {
         let (root, path) = (self.root, self.path.clone());
         let managed = Managed { reference, root, is_directory: false, file, destaged, path, dev, ino };
         let managed = daemon.files.insert(managed);
-        let sync = || real_sync(&managed);
         let admitted = match begins {
             // Neither its name nor its content need be on the disk.
             How::InLogWithName => {
                 let with_name = || make_durable(&managed.file, &managed.path).map_err(|e| errno(&e));
                 registered.admit_with_content(daemon.me(), managed.file.as_fd(), with_name)
             }
-            _ => registered.admit(daemon.me(), sync),
+            _ => registered.admit(daemon.me(), || real_sync(&managed)),
         };
         admitted.ok_or_else(|| {
             forget::strike_out(daemon, reference.slot, self.inode);
@@ -225,10 +224,6 @@ impl<'d> Candidate<'d> {
 fn has_reached_the_disk(error: &std::io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     !matches!(errno, None | Some(Errno::BADF | Errno::INTR | Errno::INVAL | Errno::NOSYS | Errno::ROFS))
-}
-
-fn errno(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// Content, inode and name on disk: from here on the log can stand for what is written. (A file that is not

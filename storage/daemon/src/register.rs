@@ -3,8 +3,8 @@
 //! Order: watched, so that no foreign writer slips in; looked at for those that are there already; its guard
 //! up, durably; in the pool's table; in the run-time memory; findable. Only then the client hears of it. A
 //! crash between any two steps leaves at most a guard without records or an entry nobody refers to. A file whose
-//! every write is to be logged is synced, with its name, before it is in the table, unless it is empty and its directory's log
-//! has its name: recovery finds it again, or makes it again. If the disk refuses that sync, the file is managed all the same,
+//! every write is to be logged is synced, with its name, before it is in the table, unless its directory's log has its
+//! name and the log takes what it has: recovery finds it again, or makes it again. If the disk refuses that sync, the file is managed all the same,
 //! so that everybody's writes of it fail.
 
 use std::os::fd::OwnedFd;

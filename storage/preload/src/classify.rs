@@ -281,9 +281,7 @@ pub fn pass(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usiz
 
 fn pass_by(fd: c_int, op: impl FnOnce() -> Result<usize, Errno>) -> Result<usize, Errno> {
     if let Some(around) = unsynced::around(fd) {
-        let done = op();
-        unsynced::finish(fd, around);
-        return done;
+        return unsynced::change(fd, around, op);
     }
     match look_up_or_register(fd, Intent::Write) {
         Kind::Managed(target) if target.writable() => target.pass(fd, op),

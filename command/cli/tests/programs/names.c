@@ -118,9 +118,10 @@ static void relations(const char *dir, int times) {
     check(again >= 0 && fsync(again) == 0, "fsync of the name");
 }
 
-static void await_line(void) {
-    char line[16];
+static const char *next_line(void) {
+    static char line[16];
     if (!fgets(line, sizeof line, stdin)) pause();
+    return line;
 }
 
 static void unsynced(const char *dir, int is_written, int times) {
@@ -133,7 +134,7 @@ static void unsynced(const char *dir, int is_written, int times) {
     memset(page, 'a', sizeof page);
     for (int i = 0; i < times; i++) check(pwrite(fd, page, sizeof page, i * sizeof page) == sizeof page, "pwrite");
     check(write(1, "made\n", 5) == 5, "say");
-    await_line();
+    next_line();
     pid_t child = fork();
     check(child >= 0, "fork");
     if (!child) {
@@ -149,9 +150,7 @@ static void unsynced(const char *dir, int is_written, int times) {
 }
 
 static int is_told_table(void) {
-    char line[16];
-    if (!fgets(line, sizeof line, stdin)) pause();
-    return !strcmp(line, "table\n");
+    return !strcmp(next_line(), "table\n");
 }
 
 static void tables(const char *dir, int times, int is_told) {

@@ -89,6 +89,11 @@ pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
     certain::fdatasync(file.file.as_fd())
 }
 
+/// The number of an error; EIO for one without.
+pub(crate) fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
 /// Another open file description of the same file.
 pub(crate) fn reopen(fd: impl AsFd, write: bool) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());

@@ -164,9 +164,7 @@ fn logged<'d, D: Iterator<Item = &'d [u8]> + Clone>(
     if !syncs(how.flags)
         && let Some(around) = unsynced::around(fd)
     {
-        let done = call();
-        unsynced::finish(fd, around);
-        return done;
+        return unsynced::change(fd, around, call);
     }
     match classify::look_up_or_register(fd, Intent::Write) {
         Kind::Kernel => call(),

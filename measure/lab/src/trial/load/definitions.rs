@@ -11,8 +11,8 @@ use crate::process::run as finish;
 use crate::trial::server::{Database, Server};
 
 /// One client runs so many pairs, since its start takes a while.
-const DATABASES: usize = 5;
-const TABLES: usize = 100;
+const OF_POSTGRES: usize = 5;
+const OF_MARIADB: usize = 100;
 const FILL: [&str; 3] = [
     "CREATE TABLE made AS SELECT g, repeat('x', 100) AS filler FROM generate_series(1, 50000) g",
     "CREATE INDEX ON made (g)",
@@ -40,16 +40,16 @@ fn pairs(server: &Server<'_>, of: Defined) -> Result<usize> {
             };
             let mut psql = cluster.client("psql");
             psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1"]);
-            for statement in pair.repeat(DATABASES) {
+            for statement in pair.repeat(OF_POSTGRES) {
                 psql.args(["-c", statement]);
             }
             finish(psql, "psql")?;
-            Ok(DATABASES)
+            Ok(OF_POSTGRES)
         }
         Database::Mariadb(server) => {
             let pair = "CREATE TABLE made (a INT PRIMARY KEY) ENGINE=InnoDB; DROP TABLE made;";
-            server.sql(&format!("USE {DATABASE}; {}", pair.repeat(TABLES)))?;
-            Ok(TABLES)
+            server.sql(&format!("USE {DATABASE}; {}", pair.repeat(OF_MARIADB)))?;
+            Ok(OF_MARIADB)
         }
         _ => bail!("only PostgreSQL and MariaDB make databases and tables"),
     }
