@@ -141,6 +141,24 @@ fn a_copy_of_a_frozen_sqlite_in_mode_delete_opens_bare_with_all_that_was_acknowl
     sqlite_is_copied("delete");
 }
 
+/// Its journal is made and removed while the guard that has its name comes and goes.
+// Holds: P5
+#[test]
+fn a_sqlite_in_mode_delete_sees_nothing_of_freezes() {
+    if !has("sqlite3") {
+        return;
+    }
+    let place = Place::new();
+    let committing = sqlite(&place, "delete");
+    for _ in 0..40 {
+        place.seawall(&["freeze", "--pool", place.pool(), "--", "true"]).succeeds();
+    }
+    let (said, committed) = committing.finish();
+    assert!(!said.succeeds().err.contains("rror"), "{}", said.err);
+    let found = bare(place.data.path(), "select count(*) from t");
+    assert_eq!(found.succeeds().out.trim(), committed.to_string());
+}
+
 // Holds: R5
 #[test]
 fn a_copy_of_a_frozen_postgres_starts_bare_with_all_that_was_acknowledged() {

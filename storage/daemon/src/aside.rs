@@ -55,7 +55,7 @@ pub(crate) fn lower_guards(daemon: &Daemon, covered: impl Fn(u32) -> bool) -> Re
     if !daemon.has_its_log() {
         return Err(DaemonError::TakenOver);
     }
-    let errors = daemon.guards.step_aside(&out, &daemon.claim());
+    let errors = daemon.guards.step_aside(&out, &daemon.hand());
     lower_quiet(daemon, errors)
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn lower_guards(daemon: &Daemon, covered: impl Fn(u32) -> bool) -> Re
 /// # Errors
 /// The first one.
 pub(crate) fn lower_quiet(daemon: &Daemon, mut errors: Vec<GuardError>) -> Result<(), DaemonError> {
-    errors.extend(daemon.guards.lower_quiet(&daemon.claim(), || true));
+    errors.extend(daemon.guards.lower_quiet(&daemon.hand(), || true));
     errors.extend(daemon.guards.sync_lowered());
     errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))
 }
@@ -83,7 +83,7 @@ pub(crate) fn let_back(daemon: &Daemon, why: KeptOut) -> Vec<String> {
         let is_watched = daemon.guards.is_aside(slot) && daemon.held_out.holds(slot);
         let raised = match has_another || is_watched {
             true => Ok(()),
-            false => daemon.guards.come_back(slot, &root, &path, &daemon.claim()),
+            false => daemon.guards.come_back(slot, &root, &path, &daemon.hand()),
         };
         match raised {
             Ok(()) => daemon.engine.let_back(file.reference, why),

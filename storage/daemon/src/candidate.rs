@@ -148,7 +148,7 @@ impl<'d> Candidate<'d> {
     /// Raises its guard, durably. If the disk refuses that, a file whose every write is to be logged fails: without records it
     /// needs no guard.
     fn raise_guard(&self, begins: How) -> Result<(Option<Raised>, How), Unmanaged> {
-        match self.daemon.guards.raise(&self.entry, &self.path, &self.daemon.claim()) {
+        match self.daemon.guards.raise(&self.entry, &self.path, &self.daemon.hand()) {
             Ok(raised) => Ok((Some(raised), begins)),
             Err(GuardError::Aside { .. }) => Err(LATER),
             Err(e) if self.entry.policy == Policy::Atomic && e.is_of_the_disk() => {

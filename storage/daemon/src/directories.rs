@@ -117,7 +117,7 @@ fn enter(
     let refused = |e: &dyn std::fmt::Display| No::Refused(e.to_string());
     let open = || reopen(fd, false).map_err(|e| refused(&format!("cannot open it for syncing: {e}")));
     let (file, destaged) = (open()?, open()?);
-    let raised = daemon.guards.raise(entry, &guarded(&path), &daemon.claim()).map_err(|e| refused(&e))?;
+    let raised = daemon.guards.raise(entry, &guarded(&path), &daemon.hand()).map_err(|e| refused(&e))?;
     daemon.guards.watch(&daemon.watch, &daemon.log);
     let (dev, ino) = (stat.st_dev, stat.st_ino);
     let registered = daemon.engine.register(&Newcomer {

@@ -35,8 +35,8 @@ pub(crate) fn review(daemon: &Daemon) {
     let alone = daemon.registering.turn();
     follow_all(daemon);
     let_go(daemon, &still);
-    let mut errors = daemon.guards.keep_up(&daemon.claim(), || daemon.has_its_log());
-    errors.extend(daemon.guards.lower_quiet(&daemon.claim(), || daemon.has_its_log()));
+    let mut errors = daemon.guards.keep_up(&daemon.hand(), || daemon.has_its_log());
+    errors.extend(daemon.guards.lower_quiet(&daemon.hand(), || daemon.has_its_log()));
     daemon.guards.watch(&daemon.watch, &daemon.log);
     drop(alone);
     errors.extend(daemon.guards.sync_lowered());
@@ -47,7 +47,7 @@ pub(crate) fn review(daemon: &Daemon) {
 
 /// Every guard goes where its files are. The caller has the turn of `registering`.
 pub(crate) fn follow_all(daemon: &Daemon) {
-    let (roots, claim) = (daemon.roots.all(), daemon.claim());
+    let (roots, hand) = (daemon.roots.all(), daemon.hand());
     for slot in daemon.guards.beside() {
         let Some(file) = daemon.files.get(slot) else { continue };
         let Some(root) = roots.get(&file.root) else { continue };
@@ -61,7 +61,7 @@ pub(crate) fn follow_all(daemon: &Daemon) {
         if !now.starts_with(&root.path) || has_another || is_gone(&now) {
             // By its other name it would be opened past the guard.
             leave_for_good(daemon, &file, &now);
-        } else if let Err(e) = daemon.guards.follow(slot, root, &file.guarded_path(), &claim) {
+        } else if let Err(e) = daemon.guards.follow(slot, root, &file.guarded_path(), &hand) {
             // Its records need a guard where it is now, and cannot have one.
             leave_for_good(daemon, &file, &now);
             daemon.log.say_once(&e.to_string(), format!("{} leaves the log: {e}", now.display()));
@@ -141,7 +141,7 @@ pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
     let (out, dirty): (BTreeSet<u32>, BTreeSet<u32>) = all.into_iter().partition(out);
     // What the disk did not take keeps its guard, and its companions theirs: it is the same.
     let stays: BTreeSet<u32> = dirty.iter().flat_map(|slot| daemon.guards.companions(*slot)).collect();
-    for error in daemon.guards.step_aside(&out.difference(&stays).copied().collect(), &daemon.claim()) {
+    for error in daemon.guards.step_aside(&out.difference(&stays).copied().collect(), &daemon.hand()) {
         daemon.log.say_once(&error.to_string(), error.to_string());
     }
 }
@@ -149,7 +149,7 @@ pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
 /// The guard of a file that is held out of the log comes back, so that the file may, too.
 pub(crate) fn come_back(daemon: &Daemon, file: &Managed) -> Result<(), GuardError> {
     let Some(root) = daemon.roots.get(file.root) else { return Ok(()) };
-    daemon.guards.come_back(file.reference.slot, &root, &file.guarded_path(), &daemon.claim())
+    daemon.guards.come_back(file.reference.slot, &root, &file.guarded_path(), &daemon.hand())
 }
 
 /// Files that an earlier daemon managed: their guards are known again. What cannot be guarded is kept out of the log.
@@ -173,7 +173,7 @@ fn adopt_those_of(daemon: &Daemon, root: &RootEntry) {
     let mut dirty = daemon.engine.slots().filter(|slot| slot.is_dirty());
     let kept = dirty.any(|slot| is_lost(slot.number()) && is_of(slot.root()));
     for at in crate::guard::find(root.preset, &root.data) {
-        if let Err(e) = daemon.guards.adopt(root.preset, &at, &daemon.claim(), kept) {
+        if let Err(e) = daemon.guards.adopt(root.preset, &at, &daemon.hand(), kept) {
             daemon.log.say(e.to_string());
         }
     }
@@ -194,7 +194,7 @@ pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), Gua
         directories::give_up(daemon, &managed);
     }
     let errors =
-        daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.claim(), || daemon.has_its_log());
+        daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.hand(), || daemon.has_its_log());
     errors.into_iter().next().map_or(Ok(()), Err)
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn renaming(
         leave_for_good(daemon, &managed, &to);
         return Ok(());
     }
-    match daemon.guards.raise_ahead(file.slot, &root, &to, &daemon.claim()) {
+    match daemon.guards.raise_ahead(file.slot, &root, &to, &daemon.hand()) {
         // Its own stands aside too, or it will be found where it is then.
         Err(GuardError::Aside { .. }) => Ok(()),
         Err(e) => {

@@ -19,7 +19,7 @@ use crate::parts::crowding::Crowding;
 use crate::parts::files::{FileTable, Managed, real_sync};
 use crate::parts::fill::Fill;
 use crate::parts::freeze::Freeze;
-use crate::parts::guards::Guards;
+use crate::parts::guards::{Guards, Hand};
 use crate::parts::held_out::HeldOut;
 use crate::parts::kept::Kept;
 use crate::parts::left_out;
@@ -104,6 +104,11 @@ impl Daemon {
     /// What guards say about this pool.
     pub fn claim(&self) -> Claim {
         Claim { uuid: self.pool.uuid(), pool: self.pool.path.clone() }
+    }
+
+    /// What this daemon's guards are raised and lowered with.
+    pub fn hand(&self) -> Hand<'_> {
+        Hand { claim: self.claim(), shm: self.engine.shm() }
     }
 
     /// True if the log is this host's at this moment: a guard that is lowered when it is not may be another host's.

@@ -17,55 +17,20 @@ use seawall_core::stand_in;
 use seawall_wire::shm::Preset;
 
 use crate::look::{self, Seen};
-use crate::sys::unsafe_call;
 use crate::{app, session, sys};
+
+mod led;
+
+pub use led::{changing, linking_to, looking, moving_from, moving_to, once, opening, removing, with};
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 const SUFFIX: &[u8] = b".seawall";
 const MARKER: &[u8] = b"/.seawall";
 
-/// Calls `call` with `path`, or with the path it stands for. An absent journal there is removed for good first.
-///
-/// # Safety
-/// `path` is null or a C string that lives for the call.
-#[inline]
-pub unsafe fn with<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
-    // SAFETY: the caller's.
-    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
-    let mut room = room();
-    let led = redirect(dir, name, &mut room);
-    if let Some(aside) = led
-        && let Some(absent) = absent(dir, aside)
-    {
-        let _ = absent.unlink(|retire| {
-            retire(false);
-            unsafe_call!(SYS_unlinkat, dir, aside.as_ptr(), 0).map(drop)
-        });
-    }
-    call(led.unwrap_or(name).as_ptr())
-}
-
-/// The same of a call that looks, and changes nothing: an absent journal is not there.
-///
-/// # Safety
-/// As for [`with`].
-#[inline]
-pub unsafe fn looking<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
-    // SAFETY: the caller's.
-    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
-    let (mut room, mut nowhere) = (room(), room());
-    match redirect(dir, name, &mut room) {
-        Some(aside) if absent(dir, aside).is_some() => {
-            call(join(aside, SUFFIX, &mut nowhere).unwrap_or(aside).as_ptr())
-        }
-        led => call(led.unwrap_or(name).as_ptr()),
-    }
-}
-
 /// The path, if a guard may stand there.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`with`](led::with).
 #[inline]
 unsafe fn guarded<'a>(path: *const c_char) -> Option<&'a CStr> {
     if session::is_off() {
@@ -103,10 +68,9 @@ fn is_guarded(path: &[u8]) -> bool {
 
 /// True if a guard stands at `path`.
 pub fn is_up(dir: c_int, path: &CStr) -> bool {
-    let mut room = [0; PATH_MAX];
     match stand_in::is_directory(path.to_bytes()) {
-        true => join(path, MARKER, &mut room).is_some_and(|marker| sys::exists(dir, marker)),
-        false => absolute(dir, path, &mut room).is_some_and(|path| sys::has_attribute(path, stand_in::MARK)),
+        true => led::has_marker(dir, path),
+        false => led::is_marked(dir, path),
     }
 }
 
@@ -198,10 +162,22 @@ fn join<'a>(path: &CStr, end: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a
 /// True if `path` means what it says.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`with`](led::with).
 #[inline]
 pub unsafe fn is_clear_of(dir: c_int, path: *const c_char) -> bool {
     // SAFETY: the caller's.
     let name = unsafe { guarded(path) };
     name.is_none_or(|name| redirect(dir, name, &mut room()).is_none())
+}
+
+/// True if `path` means what it says, and will: no guard can come there.
+///
+/// # Safety
+/// As for [`with`](led::with).
+#[inline]
+pub unsafe fn stays_clear_of(dir: c_int, path: *const c_char) -> bool {
+    // SAFETY: the caller's.
+    let name = unsafe { guarded(path) };
+    let is_special = |stat: sys::Stat| !stat.regular && !stat.directory;
+    name.is_none_or(|name| sys::fstatat(dir, name, 0).is_ok_and(is_special))
 }

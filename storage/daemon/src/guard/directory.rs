@@ -70,9 +70,24 @@ pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
     if n.log.is_dir() {
         return Err(fault("replace", n.log)(io::Error::other("it is a directory that Seawall did not make")));
     }
+    take_back(&n)?;
     prepare(&n, claim)?;
     swap(&n.aside, n.log)?;
     sync_directory(n.parent())
+}
+
+/// A log that lies where it would under a guard, and there is none: somebody removed that, or it was lowered while a program made the
+/// log. It gets its name back. If another one has the name, an empty one goes: its program makes it anew.
+fn take_back(n: &Names<'_>) -> Result<(), GuardError> {
+    let Ok(found) = n.aside.symlink_metadata() else { return Ok(()) };
+    if found.is_dir() {
+        return Ok(());
+    }
+    match renameat_with(CWD, &n.aside, CWD, n.log, RenameFlags::NOREPLACE).map_err(io::Error::from) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists && found.len() == 0 => remove(&n.aside),
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(fault("rename", &n.aside)(e)),
+        _ => Ok(()),
+    }
 }
 
 /// Lowers it. A real log that was kept aside gets its name back. A crash may leave each of the steps before it.
@@ -85,7 +100,7 @@ pub fn lower(log: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
         refuse_other(n.log, &found, claim)?;
         swap(n.log, &n.aside)?;
     }
-    if n.aside.is_dir() { clear(&n.aside) } else { Ok(()) }
+    if n.aside.is_dir() { clear(&n.aside) } else { take_back(&n) }
 }
 
 /// Every log below `dir` that has a guard, up or half-way.
@@ -99,9 +114,16 @@ pub fn find(preset: Preset, dir: &Path) -> Vec<PathBuf> {
 
 fn walk(preset: Preset, dir: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
-    for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir())) {
+    for entry in entries.flatten() {
         let path = entry.path();
         let log = PathBuf::from(OsStr::from_bytes(stand_in::true_name(path.as_os_str().as_bytes())));
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // A real log whose guard somebody removed.
+            if log != path && stand_in::has_directory(preset, log.as_os_str().as_bytes()) {
+                found.push(log);
+            }
+            continue;
+        }
         // A user's own directory of such a name is like any other.
         let is_ours = log != path || is_up(&log);
         if is_ours && stand_in::has_directory(preset, log.as_os_str().as_bytes()) {
@@ -225,6 +247,40 @@ mod tests {
             n.log
         };
         assert_eq!(fs::read_to_string(real).ok().as_deref(), journal, "{name}, up: {up}");
+    }
+
+    // Holds: P5
+    #[test]
+    fn a_log_whose_guard_was_removed_gets_its_name_back() {
+        let scene = || {
+            let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+            let log = dir.path().join("a.db-journal");
+            fs::write(&log, "a hot journal").expect("written");
+            raise(&log, &claim(1)).expect("raised");
+            fs::remove_dir_all(&log).expect("removed, by a hand that does not see the journal");
+            (dir, log)
+        };
+        let (dir, log) = scene();
+        assert_eq!(find(Preset::Sqlite, dir.path()), std::slice::from_ref(&log));
+        lower(&log, Some(&claim(1))).expect("lowered");
+        assert_eq!(fs::read_to_string(&log).expect("read"), "a hot journal");
+        let (_dir, log) = scene();
+        raise(&log, &claim(1)).expect("raised again");
+        assert_eq!(fs::read_to_string(names(&log).aside).expect("read"), "a hot journal");
+    }
+
+    #[test]
+    fn an_empty_log_that_was_made_beside_a_lowered_guard_goes_and_another_one_stays() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let log = dir.path().join("a.db-journal");
+        fs::write(&log, "the journal").expect("written");
+        fs::write(names(&log).aside, "").expect("made");
+        raise(&log, &claim(1)).expect("raised");
+        lower(&log, Some(&claim(1))).expect("lowered");
+        assert_eq!(fs::read_to_string(&log).expect("read"), "the journal");
+        fs::write(names(&log).aside, "another").expect("made");
+        raise(&log, &claim(1)).expect_err("which one?");
+        assert_eq!(fs::read_to_string(names(&log).aside).expect("read"), "another");
     }
 
     // Holds: R6

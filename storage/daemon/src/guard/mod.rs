@@ -59,6 +59,14 @@ pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError>
     if is_directory(at) { directory::raise(at, claim) } else { stand_in::raise(preset, at, claim) }
 }
 
+/// Raises it again, which stood aside while its database ran.
+///
+/// # Errors
+/// As for [`raise`].
+pub fn come_back(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError> {
+    if is_directory(at) { directory::raise(at, claim) } else { stand_in::come_back(preset, at, claim) }
+}
+
 /// Lowers the guard at `at`, whatever state it is in, durably. `claim` `None`: whoever raised it.
 ///
 /// # Errors

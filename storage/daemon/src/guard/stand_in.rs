@@ -39,6 +39,7 @@ use super::text::Claim;
 pub(crate) const PG_VERSION: &str = "PG_VERSION";
 /// Tries to meet a database that makes and removes its file at the same time.
 const RACES: u32 = 1000;
+const TOO_FAST: &str = "the file beside it appears and disappears too fast";
 
 struct Names<'a> {
     /// The file the guard stands in for.
@@ -68,7 +69,8 @@ impl Names<'_> {
     fn at(path: &Path) -> Found {
         match path.symlink_metadata() {
             Err(_) => Found::Nothing,
-            Ok(_) if Claim::read(path).is_some() => Found::Text,
+            // Whatever was written into it since.
+            Ok(_) if is_up(path) || Claim::read(path).is_some() => Found::Text,
             Ok(_) => Found::TrueFile,
         }
     }
@@ -94,13 +96,25 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardErro
         }
         return check_true_file(preset, &n);
     }
-    let aside = Names::at(&n.aside);
     settle_written_over(preset, &n)?;
-    if !file.exists() && aside != Found::TrueFile && !stand_in::may_be_absent(preset) {
+    let is_there = || file.exists() || Names::at(&n.aside) == Found::TrueFile;
+    if !stand_in::may_be_absent(preset) && !is_there() {
         return Err(fault("guard", file)(ErrorKind::NotFound.into()));
     }
-    write_text(preset, &n, claim)?;
-    put_up(&n)?;
+    put_up(preset, &n, claim, Beside::Leftover)?;
+    sync_directory(n.directory())
+}
+
+/// Raises it again, which stood aside while its database ran: that may just be replacing the file.
+///
+/// # Errors
+/// [`GuardError`].
+pub fn come_back(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardError> {
+    let n = names(file);
+    if Claim::read(file).is_some() || !stand_in::may_be_removed(preset) {
+        return raise(preset, file, claim);
+    }
+    put_up(preset, &n, claim, Beside::Newest)?;
     sync_directory(n.directory())
 }
 
@@ -111,22 +125,38 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardErro
 pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
     let n = names(file);
     settle_written_over(preset, &n)?;
-    match (Names::at(file), Names::at(&n.aside)) {
+    for _ in 0..RACES {
+        if lower_once(preset, &n, claim)? {
+            return remove(&n.temporary);
+        }
+    }
+    Err(fault("restore", file)(io::Error::other(TOO_FAST)))
+}
+
+/// False: its database has changed what is there meanwhile.
+fn lower_once(preset: Preset, n: &Names<'_>, claim: Option<&Claim>) -> Result<bool, GuardError> {
+    match (Names::at(n.file), Names::at(&n.aside)) {
         (Found::Text, aside) => {
-            let found = Claim::read(file);
+            let found = Claim::read(n.file);
             found.map_or(Ok(()), |found| refuse_other(n.file, &found, claim))?;
-            check_true_file(preset, &n)?;
+            check_true_file(preset, n)?;
             match aside {
-                Found::TrueFile => restore(&n)?,
-                Found::Text | Found::Nothing => remove(file)?,
+                Found::TrueFile => return restore(n),
+                Found::Text => return remove_text(n).map(|()| false),
+                // What is made meanwhile is made there.
+                Found::Nothing if !rename_to_free(n.file, &n.aside)? => return Ok(false),
+                Found::Nothing => remove_text(n)?,
             }
         }
         // Somebody removed the text: what it stood for is still there.
-        (Found::Nothing, Found::TrueFile) => restore(&n)?,
-        _ => {}
+        (Found::Nothing, Found::TrueFile) => return restore(n),
+        (_, Found::Nothing) => {}
+        // A leftover: what has the name replaced the text.
+        (_, Found::TrueFile) => remove(&n.aside)?,
+        // It was never put up.
+        (_, Found::Text) => remove_text(n)?,
     }
-    remove(&n.aside)?;
-    remove(&n.temporary)
+    Ok(true)
 }
 
 /// A disk's guard is where programs write into what they find: it is still the same file then, and no text any more. What replaced it
@@ -189,28 +219,99 @@ fn check_true_file(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {
     Err(GuardError::Broken { missing: n.aside.clone(), remedy })
 }
 
-fn restore(n: &Names<'_>) -> Result<(), GuardError> {
-    fs::rename(&n.aside, n.file).map_err(fault("restore", n.file))
+/// Removes the text from the true file's place, and nothing that its program puts there meanwhile.
+fn remove_text(n: &Names<'_>) -> Result<(), GuardError> {
+    match fs::rename(&n.aside, &n.temporary) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        done => done.map_err(fault("rename", &n.aside))?,
+    }
+    let is_text = Names::at(&n.temporary) == Found::Text;
+    // What has the name by now was made since.
+    if is_text || !rename_to_free(&n.temporary, n.file)? { remove(&n.temporary) } else { Ok(()) }
 }
 
-/// Gives the text in the temporary file the guarded name.
-fn put_up(n: &Names<'_>) -> Result<(), GuardError> {
+/// False if it is gone.
+fn restore(n: &Names<'_>) -> Result<bool, GuardError> {
+    match fs::rename(&n.aside, n.file) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        done => done.map(|()| true).map_err(fault("restore", n.file)),
+    }
+}
+
+/// What a true file beside another one is while no guard is up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// What has the name replaced the text, by a hand that did not see it: this is older.
+    Leftover,
+    /// A rename that began under the guard has ended after it was lowered, and the program is about to find that out.
+    Newest,
+}
+
+/// Writes the text, and gives it the guarded name.
+fn put_up(preset: Preset, n: &Names<'_>, claim: &Claim, beside: Beside) -> Result<(), GuardError> {
+    for _ in 0..RACES {
+        write_text(preset, n, claim)?;
+        if put_up_text(n, beside)? {
+            return Ok(());
+        }
+    }
+    Err(fault("replace", n.file)(io::Error::other(TOO_FAST)))
+}
+
+/// The same of a text in the temporary file. False: its database has replaced it on its way.
+fn put_up_text(n: &Names<'_>, beside: Beside) -> Result<bool, GuardError> {
     let mut text = &n.temporary;
     for _ in 0..RACES {
-        let there = n.file.symlink_metadata().is_ok();
-        if there && text == &n.temporary {
-            // Where the exchange leaves the true file. What was there is a leftover: this one has the name.
-            fs::rename(text, &n.aside).map_err(fault("rename", text))?;
-            text = &n.aside;
+        let found = Names::at(n.file);
+        if found == Found::TrueFile && text == &n.temporary {
+            // Where the exchange leaves the true file.
+            match rename_to_free(text, &n.aside)? {
+                true => text = &n.aside,
+                false if beside == Beside::Newest => take_back(n)?,
+                false => remove(&n.aside)?,
+            }
+            continue;
         }
-        let flags = if there { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
-        match renameat_with(CWD, text, CWD, n.file, flags).map_err(io::Error::from) {
-            Ok(()) => return Ok(()),
+        let done = match found {
+            // It was ours, until somebody wrote into it.
+            Found::Text => fs::rename(text, n.file),
+            Found::TrueFile => exchange(text, n.file),
+            Found::Nothing => {
+                renameat_with(CWD, text, CWD, n.file, RenameFlags::NOREPLACE).map_err(Into::into)
+            }
+        };
+        match done {
+            Ok(()) => return Ok(is_up(n.file)),
+            Err(e) if e.kind() == ErrorKind::NotFound && Names::at(text) != Found::Text => return Ok(false),
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {}
             Err(e) => return Err(fault("rename", text)(e)),
         }
     }
-    Err(fault("rename", text)(io::Error::other("the file beside it appears and disappears too fast")))
+    Err(fault("rename", text)(io::Error::other(TOO_FAST)))
+}
+
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).map_err(Into::into)
+}
+
+/// False if the name is not free.
+fn rename_to_free(from: &Path, to: &Path) -> Result<bool, GuardError> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        done => done.map(|()| true).map_err(fault("rename", from)),
+    }
+}
+
+/// The newest file, which is where the true one was under the guard, gets its name. What was made there is empty, and has no claim to
+/// it: its program makes it anew.
+fn take_back(n: &Names<'_>) -> Result<(), GuardError> {
+    let is_empty = n.aside.symlink_metadata().is_ok_and(|found| found.len() == 0);
+    match Names::at(&n.aside) {
+        Found::TrueFile if !is_empty => restore(n).map(drop),
+        Found::Nothing => Ok(()),
+        Found::TrueFile => remove(&n.aside),
+        Found::Text => remove_text(n),
+    }
 }
 
 /// The text in a file of the true one's owner and mode (else its directory's), marked, on disk.
@@ -385,6 +486,39 @@ mod tests {
         assert!(is_up(&file));
         lower(PRESET, &file, Some(&claim(1))).expect("lowered");
         assert_eq!(read(&file), "15\n");
+    }
+
+    // Holds: P5
+    #[test]
+    fn what_is_written_into_a_text_is_not_taken_for_the_true_file() {
+        let (dir, file) = fresh();
+        raise(PRESET, &file, &claim(1)).expect("raised");
+        fs::write(&file, "").expect("truncated");
+        raise(PRESET, &file, &claim(1)).expect("raised again");
+        assert_eq!((claimed(&file), read(&names(&file).aside).as_str()), (Some(claim(1)), "15\n"));
+        fs::write(&file, "something else").expect("written over");
+        lower(PRESET, &file, Some(&claim(1))).expect("lowered");
+        assert_eq!((read(&file).as_str(), listing(dir.path()).len()), ("15\n", 1));
+    }
+
+    #[test]
+    fn what_came_beside_a_lowered_guard_is_the_newest_when_that_comes_back() {
+        let loose = Preset::Rocksdb;
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let file = dir.path().join("CURRENT");
+        let n = names(&file);
+        for (beside, newest) in [("renamed", "renamed"), ("", "old")] {
+            fs::write(&file, "old").expect("written");
+            fs::write(&n.aside, beside).expect("written");
+            come_back(loose, &file, &claim(1)).expect("raised");
+            assert_eq!((claimed(&file), read(&n.aside).as_str()), (Some(claim(1)), newest));
+            lower(loose, &file, Some(&claim(1))).expect("lowered");
+            assert_eq!((read(&file).as_str(), listing(dir.path()).len()), (newest, 1));
+        }
+        fs::remove_file(&file).expect("its database is about to make it anew");
+        come_back(loose, &file, &claim(1)).expect("raised");
+        lower(loose, &file, Some(&claim(1))).expect("lowered");
+        assert!(listing(dir.path()).is_empty());
     }
 
     /// A machine that was started from it has written its partition table.

@@ -34,8 +34,9 @@ use seawall_media::locks::lock;
 use seawall_wire::shm::Preset;
 
 use super::watch::Watch;
-use crate::guard::{self, Claim, GuardError};
+use crate::guard::{self, GuardError};
 use crate::log::Log;
+pub use standing::Hand;
 use standing::{Guard, at, shown};
 
 /// How long a guard that was raised for a rename waits for the rename.
@@ -87,7 +88,7 @@ pub(crate) fn steps_aside(preset: Preset) -> bool {
 
 impl All {
     /// The guard at this path, which is to be up.
-    fn raise(&mut self, preset: Preset, path: &Path, claim: &Claim) -> Result<Key, GuardError> {
+    fn raise(&mut self, preset: Preset, path: &Path, hand: &Hand<'_>) -> Result<Key, GuardError> {
         let (dir, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat(CWD, dir, flags, Mode::empty()).and_then(|dir| Ok((fstat(&dir)?, dir)));
@@ -98,18 +99,24 @@ impl All {
                 return Err(GuardError::Aside { at: path.to_owned() });
             }
             // The files are asked, not our list: somebody's hand may have taken it away.
-            known.raise(name, claim)?;
+            known.raise(name, hand)?;
             return Ok(key);
         }
         let guard = Guard { preset, dir: Arc::new(dir), up: true, kept: false };
-        guard.raise(name, claim)?;
+        guard.raise(name, hand)?;
         self.guards.insert(key.clone(), guard);
         Ok(key)
     }
 
     /// The guard of the file of `slot`, which is at `path`, goes up there and protects it from now on.
-    fn protect(&mut self, slot: u32, root: &RootEntry, path: &Path, claim: &Claim) -> Result<(), GuardError> {
-        let key = self.raise(root.preset, &place(root, path), claim)?;
+    fn protect(
+        &mut self,
+        slot: u32,
+        root: &RootEntry,
+        path: &Path,
+        hand: &Hand<'_>,
+    ) -> Result<(), GuardError> {
+        let key = self.raise(root.preset, &place(root, path), hand)?;
         self.protected.insert(slot, Protected { path: path.to_owned(), key, ahead: None });
         Ok(())
     }
@@ -131,11 +138,11 @@ impl All {
     }
 
     /// Lowers one for good. One that stands aside only goes out of the list.
-    fn lower(&mut self, key: &Key, claim: &Claim) -> Result<(), GuardError> {
+    fn lower(&mut self, key: &Key, hand: &Hand<'_>) -> Result<(), GuardError> {
         let Some(guard) = self.guards.get(key) else { return Ok(()) };
-        let lowered = guard.lower(&key.1, claim).or_else(|error| match error {
+        let lowered = guard.lower(&key.1, hand).or_else(|error| match error {
             // What it stood for was removed, and it protects nothing any more.
-            GuardError::Broken { .. } => guard.discard(&key.1),
+            GuardError::Broken { .. } => guard.discard(&key.1, hand),
             error => Err(error),
         });
         match lowered {
@@ -159,8 +166,8 @@ impl Guards {
     ///
     /// # Errors
     /// [`GuardError`]: the file must not be managed; [`GuardError::Aside`]: not now.
-    pub fn raise(&self, root: &RootEntry, path: &Path, claim: &Claim) -> Result<Raised, GuardError> {
-        let key = lock(&self.0).raise(root.preset, &place(root, path), claim)?;
+    pub fn raise(&self, root: &RootEntry, path: &Path, hand: &Hand<'_>) -> Result<Raised, GuardError> {
+        let key = lock(&self.0).raise(root.preset, &place(root, path), hand)?;
         Ok(Raised { key, path: path.to_owned() })
     }
 
@@ -175,9 +182,9 @@ impl Guards {
     }
 
     /// A guard that another daemon left. Without a file that it protects it is lowered; `kept`: it stays.
-    pub fn adopt(&self, preset: Preset, path: &Path, claim: &Claim, kept: bool) -> Result<(), GuardError> {
+    pub fn adopt(&self, preset: Preset, path: &Path, hand: &Hand<'_>, kept: bool) -> Result<(), GuardError> {
         let mut all = lock(&self.0);
-        let key = all.raise(preset, path, claim)?;
+        let key = all.raise(preset, path, hand)?;
         if let Some(guard) = all.guards.get_mut(&key) {
             guard.kept |= kept;
         }
@@ -191,7 +198,7 @@ impl Guards {
         slot: u32,
         root: &RootEntry,
         to: &Path,
-        claim: &Claim,
+        hand: &Hand<'_>,
     ) -> Result<(), GuardError> {
         if !is_beside(root.preset) {
             return Ok(());
@@ -200,7 +207,7 @@ impl Guards {
         if !all.protected.contains_key(&slot) {
             return Ok(());
         }
-        let key = all.raise(root.preset, &place(root, to), claim)?;
+        let key = all.raise(root.preset, &place(root, to), hand)?;
         if let Some(file) = all.protected.get_mut(&slot).filter(|file| file.key != key) {
             file.ahead = Some((key, Instant::now() + AHEAD));
         }
@@ -209,7 +216,7 @@ impl Guards {
 
     /// The file of `slot` is at `now`: its guard is raised there, and what was raised for a rename that did not come is
     /// given up. Cheap if the file is where it was.
-    pub fn follow(&self, slot: u32, root: &RootEntry, now: &Path, claim: &Claim) -> Result<(), GuardError> {
+    pub fn follow(&self, slot: u32, root: &RootEntry, now: &Path, hand: &Hand<'_>) -> Result<(), GuardError> {
         let mut all = lock(&self.0);
         let Some(file) = all.protected.get_mut(&slot).filter(|_| is_beside(root.preset)) else {
             return Ok(());
@@ -219,7 +226,7 @@ impl Guards {
             return Ok(());
         }
         // While its guard stands aside the file is out of the log, and gets its new one when that is raised again.
-        if all.is_aside(slot) { Ok(()) } else { all.protect(slot, root, now, claim) }
+        if all.is_aside(slot) { Ok(()) } else { all.protect(slot, root, now, hand) }
     }
 
     /// The slots whose guards' place depends on where their files are.
@@ -270,7 +277,7 @@ impl Guards {
 
     /// Lowers the guards of these slots for now. Their files, all of them, are out of the log, and stay so until
     /// [`Self::come_back`].
-    pub fn step_aside(&self, slots: &BTreeSet<u32>, claim: &Claim) -> Vec<GuardError> {
+    pub fn step_aside(&self, slots: &BTreeSet<u32>, hand: &Hand<'_>) -> Vec<GuardError> {
         let mut all = lock(&self.0);
         let of = |slot: &u32| all.protected.get(slot).map(|file| file.key.clone());
         let keys: BTreeSet<Key> = slots.iter().filter_map(of).collect();
@@ -278,7 +285,7 @@ impl Guards {
         for key in keys {
             debug_assert!(all.slots(&key).is_subset(slots), "a file in the log loses its guard");
             let Some(guard) = all.guards.get_mut(&key).filter(|guard| guard.up) else { continue };
-            match guard.lower(&key.1, claim) {
+            match guard.lower(&key.1, hand) {
                 Ok(()) => {
                     guard.up = false;
                     let dir = Arc::clone(&guard.dir);
@@ -296,18 +303,18 @@ impl Guards {
         slot: u32,
         root: &RootEntry,
         now: &Path,
-        claim: &Claim,
+        hand: &Hand<'_>,
     ) -> Result<(), GuardError> {
         let mut all = lock(&self.0);
         let Some(key) = all.protected.get(&slot).map(|file| file.key.clone()) else {
-            return all.protect(slot, root, now, claim);
+            return all.protect(slot, root, now, hand);
         };
         if let Some(guard) = all.guards.get_mut(&key).filter(|guard| !guard.up) {
-            guard.raise(&key.1, claim)?;
+            guard.come_back(&key.1, hand)?;
             guard.up = true;
         }
         drop(all);
-        self.follow(slot, root, now, claim)
+        self.follow(slot, root, now, hand)
     }
 
     /// True while the guard of `slot` stands aside.
@@ -317,7 +324,7 @@ impl Guards {
 
     /// Puts up again what took a guard's place: a rename of the database's that met the raising, or somebody's hand. If the
     /// log is `ours`: a host that took it over may have lowered it.
-    pub fn keep_up(&self, claim: &Claim, ours: impl FnOnce() -> bool) -> Vec<GuardError> {
+    pub fn keep_up(&self, hand: &Hand<'_>, ours: impl FnOnce() -> bool) -> Vec<GuardError> {
         let all = lock(&self.0);
         let up = all.guards.iter().filter(|(_, guard)| guard.up);
         let has_fallen = |(key, guard): &(&Key, &Guard)| {
@@ -328,7 +335,7 @@ impl Guards {
             return Vec::new();
         }
         let fallen = fallen.into_iter();
-        fallen.filter_map(|(key, guard)| guard.raise(&key.1, claim).err()).collect()
+        fallen.filter_map(|(key, guard)| guard.raise(&key.1, hand).err()).collect()
     }
 
     /// Makes durable that guards were lowered. Nobody needs to wait for it while the daemon lives: the next one, and
@@ -342,20 +349,20 @@ impl Guards {
     }
 
     /// Lowers those that protect nothing, if the log is `ours`. What could not be lowered is returned and stays up.
-    pub fn lower_quiet(&self, claim: &Claim, ours: impl FnOnce() -> bool) -> Vec<GuardError> {
+    pub fn lower_quiet(&self, hand: &Hand<'_>, ours: impl FnOnce() -> bool) -> Vec<GuardError> {
         let mut all = lock(&self.0);
         let quiet = all.quiet();
         if quiet.is_empty() || !ours() {
             return Vec::new();
         }
-        quiet.iter().filter_map(|key| all.lower(key, claim).err()).collect()
+        quiet.iter().filter_map(|key| all.lower(key, hand).err()).collect()
     }
 
     /// Those of them that stand in this directory.
     pub fn lower_quiet_in(
         &self,
         directory: (u64, u64),
-        claim: &Claim,
+        hand: &Hand<'_>,
         ours: impl FnOnce() -> bool,
     ) -> Vec<GuardError> {
         let mut all = lock(&self.0);
@@ -364,6 +371,6 @@ impl Guards {
         if here.is_empty() || !ours() {
             return Vec::new();
         }
-        here.into_iter().filter_map(|key| all.lower(key, claim).err()).collect()
+        here.into_iter().filter_map(|key| all.lower(key, hand).err()).collect()
     }
 }

@@ -34,7 +34,7 @@ unsafe fn named(
         }
     };
     // SAFETY: the caller's.
-    unsafe { guard::with(dir, path, change) }
+    unsafe { guard::changing(dir, path, change) }
 }
 
 /// The same on a descriptor.

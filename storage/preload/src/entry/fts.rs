@@ -97,7 +97,7 @@ impl Led {
                 return None;
             }
             for i in 0..count {
-                led.add(i).write(guard::with(AT_FDCWD, *paths.add(i), |path| libc::strdup(path)));
+                led.add(i).write(guard::once(AT_FDCWD, *paths.add(i), |path| libc::strdup(path)));
             }
             Some(Self(led))
         }

@@ -79,7 +79,7 @@ impl Walk {
         let outer = current();
         set_current(&raw const self);
         // SAFETY: the caller's.
-        let answer = unsafe { guard::with(AT_FDCWD, path, go) };
+        let answer = unsafe { guard::once(AT_FDCWD, path, go) };
         set_current(outer);
         answer
     }

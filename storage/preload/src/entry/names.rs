@@ -80,16 +80,16 @@ pub unsafe fn moved(
     // First: where the names lead depends on which guards are up.
     // SAFETY: the caller's.
     unsafe {
-        guard::with(old_dir, old, |old| raise_ahead(seen(old_dir, old).as_ref(), new_dir, new));
+        guard::once(old_dir, old, |old| raise_ahead(seen(old_dir, old).as_ref(), new_dir, new));
         if flags & RENAME_EXCHANGE != 0 {
-            guard::with(new_dir, new, |new| raise_ahead(seen(new_dir, new).as_ref(), old_dir, old));
+            guard::once(new_dir, new, |new| raise_ahead(seen(new_dir, new).as_ref(), old_dir, old));
         }
     }
     let rename = || {
         // SAFETY: the caller's.
         unsafe {
-            guard::with(old_dir, old, |old| {
-                guard::with(new_dir, new, |new| move_file(old_dir, old, new_dir, new, flags))
+            guard::moving_from(old_dir, old, (new_dir, new), |old| {
+                guard::moving_to(new_dir, new, |new| move_file(old_dir, old, new_dir, new, flags))
             })
         }
     };
@@ -214,7 +214,7 @@ pub unsafe fn linked(
     // SAFETY: the caller's.
     unsafe {
         guard::with(old_dir, old, |old| {
-            guard::with(new_dir, new, |new| link_file(old_dir, old, new_dir, new, flags))
+            guard::linking_to(new_dir, new, |new| link_file(old_dir, old, new_dir, new, flags))
         })
     }
 }
@@ -323,7 +323,7 @@ pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<u
         return done;
     }
     // SAFETY: the caller's.
-    let remove = || unsafe { guard::with(dir, path, remove) };
+    let remove = || unsafe { guard::removing(dir, path, remove) };
     match remove() {
         Err(Errno::NOTEMPTY | Errno::EXIST) if flags & AT_REMOVEDIR != 0 && makes_way(dir, path) => remove(),
         done => done,

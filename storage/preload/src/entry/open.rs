@@ -70,7 +70,7 @@ unsafe fn is_simple(dir: c_int, path: *const c_char, flags: c_int) -> bool {
         return true;
     }
     // SAFETY: the caller's, for both.
-    let (is_clear, name) = unsafe { (guard::is_clear_of(dir, path), app::path(path)) };
+    let (is_clear, name) = unsafe { (guard::stays_clear_of(dir, path), app::path(path)) };
     let is_special = |name| sys::fstatat(dir, name, 0).is_ok_and(|stat| !stat.regular);
     let may_make = named::may_make(flags) || unsynced::may_make(flags);
     is_clear && (!is_delicate(flags) && !may_make || name.is_none_or(is_special))
@@ -92,7 +92,7 @@ fn opened(fd: c_int, flags: c_int) {
 /// # Safety
 /// As openat(2).
 pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> Result<usize, Errno> {
-    let call = |path: *const c_char| {
+    let call = |path: *const c_char, flags: c_int| {
         // SAFETY: the caller's.
         let name = unsafe { app::path(path) }.filter(|_| !session::is_off());
         let open = |is_any: bool| match name.filter(|_| is_delicate(flags) && !is_any) {
@@ -127,8 +127,19 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
     {
         return opened.inspect(|fd| plain(*fd, flags)).map(|fd| fd as usize);
     }
+    let number = |opened: &Result<usize, Errno>| opened.as_ref().ok().map(|fd| *fd as c_int);
+    // What is met may be a guard, which is not to be truncated.
     // SAFETY: the caller's.
-    unsafe { guard::with(dir, path, call) }
+    match flags & O_TRUNC != 0 && writes(flags) && !unsafe { guard::stays_clear_of(dir, path) } {
+        true => {
+            // SAFETY: the caller's.
+            let fd =
+                unsafe { guard::opening(dir, path, |path| call(path, flags & !O_TRUNC), number, give_up) }?;
+            truncated(fd as c_int)
+        }
+        // SAFETY: the caller's.
+        false => unsafe { guard::opening(dir, path, |path| call(path, flags), number, give_up) },
+    }
 }
 
 /// openat2(2), if it truncates: the block cache is told.
@@ -150,6 +161,25 @@ pub unsafe fn unseen_truncation(
     let path = unsafe { app::path(path) }.filter(|_| flags & O_TRUNC != 0)?;
     let opened = cached::change_opened(dir, path, 0, || call().map(|fd| fd as c_int));
     Some(super::origin::made(opened.map(|fd| fd as usize)))
+}
+
+/// Truncates what was opened without O_TRUNC.
+fn truncated(fd: c_int) -> Result<usize, Errno> {
+    if sys::fstat(fd).is_ok_and(|stat| stat.regular && stat.size > 0)
+        && let Err(e) = truncate(fd, 0)
+    {
+        give_up(Ok(fd as usize));
+        return Err(e);
+    }
+    Ok(fd as usize)
+}
+
+/// Closes what was opened by mistake.
+fn give_up(opened: Result<usize, Errno>) {
+    if let Ok(fd) = opened {
+        fdtable::reset(fd as c_int);
+        sys::close(fd as c_int);
+    }
 }
 
 /// True if the open itself may change a file, or how its writes reach the disk.

@@ -21,19 +21,21 @@ point! {
     fn fopen | fopen64 | _IO_fopen (path: *const c_char, mode: *const c_char) -> *mut FILE,
         passes if { is_simple(path, mode) } then |stream| { opened(stream, mode) }
     {
-        guard::with(HERE, path, |path| {
+        guard::opening(HERE, path, |path| {
             let call = || real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE);
             open(path, mode, || match app::path(path).filter(|_| makes(mode)) {
                 Some(name) => named::making(HERE, name, |_| call()),
                 None => call(),
             })
+        }, |stream| number(*stream), |stream| {
+            close(stream);
         })
     }
 
     fn freopen | freopen64 (path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE,
         passes if { is_simple(path, mode) && is_forgotten(stream) } then |stream| { opened(stream, mode) }
     {
-        guard::with(HERE, path, |path| {
+        guard::once(HERE, path, |path| {
             let before = number(stream);
             let opened = open(path, mode, || {
                 cached::closed(stream as usize, || real_or!(null_mut(), c"freopen",
@@ -47,10 +49,7 @@ point! {
     fn fclose | _IO_fclose (stream: *mut FILE) -> c_int,
         passes if { is_forgotten(stream) } then |_done| { holds::closed(stream as usize) }
     {
-        number(stream).inspect(|fd| fdtable::reset(*fd));
-        let done = cached::closed(stream as usize, || real_or!(-1, c"fclose", fn(stream: *mut FILE) -> c_int));
-        holds::closed(stream as usize);
-        done
+        close(stream)
     }
 }
 
@@ -78,6 +77,19 @@ entry! {
     fn tmpfile | tmpfile64 () -> *mut FILE { real_or!(null_mut(), c"tmpfile", fn() -> *mut FILE) }
 }
 
+/// fclose(3).
+///
+/// # Safety
+/// As fclose(3).
+unsafe fn close(stream: *mut FILE) -> c_int {
+    number(stream).inspect(|fd| fdtable::reset(*fd));
+    // SAFETY: the caller's.
+    let close = || unsafe { real_or!(-1, c"fclose", fn(stream: *mut FILE) -> c_int) };
+    let done = cached::closed(stream as usize, close);
+    holds::closed(stream as usize);
+    done
+}
+
 /// True if the open can be libc's alone: nothing is written through the stream, or what is there is no file.
 ///
 /// # Safety
@@ -88,7 +100,7 @@ unsafe fn is_simple(path: *const c_char, mode: *const c_char) -> bool {
     }
     let is_special = |name| sys::fstatat(HERE, name, 0).is_ok_and(|stat| !stat.regular);
     // SAFETY: the caller's, for all of them.
-    unsafe { guard::is_clear_of(HERE, path) && (!writes(mode) || app::path(path).is_some_and(is_special)) }
+    unsafe { guard::stays_clear_of(HERE, path) && (!writes(mode) || app::path(path).is_some_and(is_special)) }
 }
 
 /// Libc's own open has made `stream`.

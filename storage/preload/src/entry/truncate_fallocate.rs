@@ -60,7 +60,7 @@ pub unsafe fn by_path(path: *const c_char, len: i64) -> Result<usize, Errno> {
         })
     };
     // SAFETY: the caller's.
-    unsafe { guard::with(libc::AT_FDCWD, path, call) }
+    unsafe { guard::changing(libc::AT_FDCWD, path, call) }
 }
 
 /// fallocate(2), in every mode.

@@ -58,6 +58,8 @@ words!(Header {
     period: u64 @ 104,
     /// Writes around the log of all periods before this one have ended.
     period_settled: u64 @ 112,
+    /// How often guards have come or gone. Odd while one does.
+    guard_moves: u64 @ 120,
     /// The next LSN to hand out.
     next_lsn: u64 @ 128,
     /// Futex: incremented and woken when the daemon should look (space is short, a file to forget).
