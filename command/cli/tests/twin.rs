@@ -7,6 +7,7 @@ mod load;
 #[path = "twin/pair.rs"]
 mod pair;
 
+use std::process::Command;
 use std::time::Duration;
 
 use common::redis::{Redis, Reply};
@@ -142,10 +143,8 @@ fn passwords_users_transactions_with_notes_and_a_port_are_taken_over() {
     if !is_installed() {
         return;
     }
-    let port =
-        std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-    let text = port.to_string();
-    let more = ["--requirepass", "secret", "--aof-timestamp-enabled", "yes", "--port", &text];
+    let port = free_port();
+    let more = ["--requirepass", "secret", "--aof-timestamp-enabled", "yes", "--port", &port];
     let mut pair = Pair::start(&[], &more);
     pair.await_ready();
     let login = |redis: &mut Redis| {
@@ -155,11 +154,122 @@ fn passwords_users_transactions_with_notes_and_a_port_are_taken_over() {
     login(&mut redis);
     redis.together(&[&["MULTI"], &["SET", "k", "1"], &["INCR", "k"], &["EXEC"]]).expect("done");
     pair.kill_primary();
-    wait_for("the port", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    wait_for("the port", || std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok());
     let mut redis = Redis::open(&pair.socket()).expect("connected");
     login(&mut redis);
     assert_eq!(redis.ask("GET k").expect("an answer").number(), 2);
     assert!(pair.stop(), "{}", pair.said());
+}
+
+// Holds: K10
+#[test]
+fn a_server_that_runs_already_gets_a_twin_and_a_command_hears_of_each_takeover() {
+    if !is_installed() {
+        return;
+    }
+    let note = tempfile::NamedTempFile::new().expect("a file");
+    let say = r#"echo "$SEAWALL_TWIN_PID $SEAWALL_TWIN_PORT $SEAWALL_TWIN_SOCKET" >> "#;
+    let (mut pair, mut server) = Pair::follow(&format!("{say}{}", note.path().display()));
+    pair.await_ready();
+    assert_eq!(pair.process("primary") as u32, server.id());
+    let mut load = Load::new(&mut pair.redis());
+    let mut said = Vec::new();
+    for round in 0..2 {
+        pair.await_ready();
+        load.begin(&pair.socket());
+        assert!(load.goes_on());
+        pair.kill_primary();
+        load.end();
+        load.check(&mut pair.redis(), &format!("round {round}"));
+        said.push(format!("{} 0 {}", pair.process("primary"), pair.socket().display()));
+        wait_for("the command", || {
+            std::fs::read_to_string(note.path()).is_ok_and(|text| text.lines().eq(&said))
+        });
+    }
+    server.wait().expect("it was killed");
+    assert!(pair.stop(), "{}", pair.said());
+}
+
+// Holds: K10
+#[test]
+fn a_twin_whose_disk_is_full_does_not_take_over_and_the_next_one_does() {
+    if !is_installed() || !common::is_root() {
+        return;
+    }
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+    let private = nix::mount::MsFlags::MS_REC | nix::mount::MsFlags::MS_PRIVATE;
+    nix::mount::mount(None::<&str>, "/", None::<&str>, private, None::<&str>).expect("private");
+    let mut pair = Pair::with_small_state("32m");
+    pair.await_ready();
+    pair.fill_state();
+    let mut redis = pair.redis();
+    let value = "x".repeat(1 << 20);
+    for n in 0..8 {
+        redis.call(&["SET", &format!("k{n}"), &value]).expect("the server's disk is not full");
+    }
+    wait_for("a twin that cannot write", || pair.status()["ready"] == false);
+    pair.kill_primary();
+    assert_eq!(pair.status()["takeovers"], 0, "{}", pair.said());
+    assert_eq!(pair.redis().ask("DBSIZE").expect("an answer").number(), 8);
+    pair.empty_state();
+    pair.await_ready();
+    pair.redis().ask("SET last 1").expect("set");
+    pair.kill_primary();
+    assert_eq!(pair.status()["takeovers"], 1, "{}", pair.said());
+    assert_eq!(pair.redis().ask("DBSIZE").expect("an answer").number(), 9);
+    assert!(pair.stop(), "{}", pair.said());
+    pair.unmount_state();
+}
+
+#[test]
+fn a_port_with_tls_is_taken_over() {
+    if !is_installed() || !has_tls() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| dir.path().join(name).to_str().expect("text").to_owned();
+    let (authority, leaf) = (path("ca"), path("ca/keeper-127.0.0.1"));
+    for words in [vec!["ca", &authority], vec!["keeper", &authority, "127.0.0.1"]] {
+        let made = Command::new(common::SEAWALL).args(["keeper", "cert"]).args(words).output();
+        assert!(made.expect("it runs").status.success());
+    }
+    let [certificate, key, trusted] =
+        ["tls.crt", "tls.key", "ca.crt"].map(|name| format!("{leaf}/{name}"));
+    let port = free_port();
+    let port = port.as_str();
+    let more = ["--tls-port", port, "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let more = [
+        &more[..],
+        &["--tls-ca-cert-file", &trusted, "--tls-auth-clients", "no", "--tls-replication", "yes"],
+    ];
+    let mut pair = Pair::start(&[], &more.concat());
+    pair.await_ready();
+    let ask = |words: &[&str]| {
+        let by = ["-h", "127.0.0.1", "-p", port, "--tls", "--cacert", &trusted];
+        let asked = Command::new("redis-cli").args(by).args(words).output().expect("redis-cli");
+        String::from_utf8_lossy(&asked.stdout).trim().to_owned()
+    };
+    assert_eq!(ask(&["SET", "k", "1"]), "OK");
+    pair.kill_primary();
+    wait_for("the port", || ask(&["PING"]) == "PONG");
+    assert_eq!(ask(&["GET", "k"]), "1");
+    assert_eq!(ask(&["CONFIG", "GET", "tls-replication"]), "tls-replication\nyes");
+    assert!(pair.stop(), "{}", pair.said());
+}
+
+fn has_tls() -> bool {
+    let help = Command::new("redis-cli").arg("--help").output();
+    let has = help
+        .is_ok_and(|help| String::from_utf8_lossy(&[help.stdout, help.stderr].concat()).contains("--cacert"));
+    if !has {
+        eprintln!("skipped: redis-cli was built without TLS");
+    }
+    has
+}
+
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr());
+    listener.expect("a port").port().to_string()
 }
 
 #[test]
@@ -167,7 +277,7 @@ fn what_cannot_have_a_twin_is_refused_before_anything_is_started() {
     let dir = tempfile::tempdir().expect("a directory");
     let state = dir.path().join("state");
     let state = state.to_str().expect("text");
-    let ran = std::process::Command::new(common::SEAWALL)
+    let ran = Command::new(common::SEAWALL)
         .args(["twin", "--state", state, "--", "redis-server", "--port", "0"])
         .output()
         .expect("it runs");

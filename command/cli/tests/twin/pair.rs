@@ -26,6 +26,7 @@ pub fn is_installed() -> bool {
 pub struct Pair {
     dir: tempfile::TempDir,
     before: Vec<String>,
+    options: Vec<String>,
     more: Vec<String>,
     supervisor: Option<Child>,
 }
@@ -33,15 +34,67 @@ pub struct Pair {
 impl Pair {
     /// `before` stands before `twin` on the command line, `more` are the server's options.
     pub fn start(before: &[&str], more: &[&str]) -> Self {
-        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        std::fs::create_dir(dir.path().join("home")).expect("made");
-        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let mut pair = Self { dir, before: owned(before), more: owned(more), supervisor: None };
+        let mut pair = Self::new(before, more);
         pair.supervise();
         pair
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    fn new(before: &[&str], more: &[&str]) -> Self {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        for name in ["home", "state"] {
+            std::fs::create_dir(dir.path().join(name)).expect("made");
+        }
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        Self { dir, before: owned(before), options: Vec::new(), more: owned(more), supervisor: None }
+    }
+
+    /// A server that somebody else has started gets a twin, and this command runs after each takeover.
+    pub fn follow(on_takeover: &str) -> (Self, Child) {
+        let mut pair = Self::new(&[], &[]);
+        let words = pair.server(&pair.at("home"), &pair.socket());
+        let server =
+            Command::new(&words[0]).args(&words[1..]).stdout(Stdio::null()).spawn().expect("a server");
+        drop(pair.redis());
+        pair.options = ["--on-takeover", on_takeover, "--follow", &server.id().to_string()]
+            .map(ToOwned::to_owned)
+            .to_vec();
+        pair.supervise();
+        pair.options.truncate(2);
+        (pair, server)
+    }
+
+    /// The state is on a file system of this size.
+    pub fn with_small_state(size: &str) -> Self {
+        let mut pair = Self::new(&[], &[]);
+        let options = format!("size={size},mode=700");
+        nix::mount::mount(
+            None::<&str>,
+            &pair.at("state"),
+            Some("tmpfs"),
+            nix::mount::MsFlags::empty(),
+            Some(options.as_str()),
+        )
+        .expect("mounted");
+        pair.supervise();
+        pair
+    }
+
+    /// Nothing fits into the state any more.
+    pub fn fill_state(&self) {
+        let mut file = File::create(self.at("state/filler")).expect("created");
+        while std::io::Write::write_all(&mut file, &[1; 1 << 16]).is_ok() {}
+    }
+
+    /// For one of a size of its own, when all have ended.
+    pub fn unmount_state(&self) {
+        nix::mount::umount2(&self.at("state"), nix::mount::MntFlags::MNT_DETACH).expect("unmounted");
+    }
+
+    pub fn empty_state(&self) {
+        std::fs::remove_file(self.at("state/filler")).expect("removed");
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -67,7 +120,7 @@ impl Pair {
         if !self.before.is_empty() {
             command.args(&self.before).arg(SEAWALL);
         }
-        command.args(["twin", "--state"]).arg(self.at("state")).arg("--");
+        command.args(["twin", "--state"]).arg(self.at("state")).args(&self.options).arg("--");
         command.args(self.server(&self.at("home"), &self.socket())).args(&self.more);
         command.stdout(log.try_clone().expect("a log")).stderr(log).stdin(Stdio::null());
         self.supervisor = Some(command.spawn().expect("seawall starts"));
@@ -102,7 +155,7 @@ impl Pair {
         found.expect("connected")
     }
 
-    fn process(&self, name: &str) -> i32 {
+    pub fn process(&self, name: &str) -> i32 {
         wait_for(name, || self.status()[name].is_number());
         self.status()[name].as_i64().expect("a number") as i32
     }
