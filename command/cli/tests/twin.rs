@@ -233,8 +233,7 @@ fn a_port_with_tls_is_taken_over() {
         let made = Command::new(common::SEAWALL).args(["keeper", "cert"]).args(words).output();
         assert!(made.expect("it runs").status.success());
     }
-    let [certificate, key, trusted] =
-        ["tls.crt", "tls.key", "ca.crt"].map(|name| format!("{leaf}/{name}"));
+    let [certificate, key, trusted] = ["tls.crt", "tls.key", "ca.crt"].map(|name| format!("{leaf}/{name}"));
     let port = free_port();
     let port = port.as_str();
     let more = ["--tls-port", port, "--tls-cert-file", &certificate, "--tls-key-file", &key];

@@ -16,7 +16,7 @@ use super::Fs;
 use crate::attr::decode_device;
 use crate::caller::Caller;
 use crate::named::{self, Here};
-use crate::names::{at_real, real};
+use crate::names::{Done, at_real, real};
 use crate::node::Node;
 use crate::settle;
 
@@ -45,7 +45,7 @@ impl Fs {
 
     fn found(&self, parent: &Node, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
         let look_up = |[name]: [&OsStr; 1]| self.nodes.look_up(parent, name);
-        at_real([(parent.fd(), name)], look_up).map(|(node, stat)| (stat, node.number))
+        at_real([(parent.fd(), name)], Done::Looks, look_up).map(|(node, stat)| (stat, node.number))
     }
 
     /// Makes something with a name, and tells what it is.
@@ -58,7 +58,7 @@ impl Fs {
         make: impl Fn(&Node, &OsStr) -> Result<(), Errno>,
     ) -> Result<(Stat, INodeNo), Errno> {
         let parent = self.nodes.get(parent)?;
-        at_real([(parent.fd(), name)], |[name]| {
+        at_real([(parent.fd(), name)], Done::Gives, |[name]| {
             let call = || caller.act(|| make(&parent, name));
             named::at(&self.log, parent.fd(), name, how, call)
         })?;
@@ -117,7 +117,7 @@ impl Fs {
             let call = || linkat(CWD, node.proc_path(), parent.fd(), name, AtFlags::SYMLINK_FOLLOW).map(drop);
             self.linking(&node, (&parent, name), call)
         };
-        self.disturbing(&node, || at_real([(parent.fd(), name)], link))?;
+        self.disturbing(&node, || at_real([(parent.fd(), name)], Done::Gives, link))?;
         settle::renamed(&node);
         self.found(&parent, name)
     }
@@ -130,7 +130,7 @@ impl Fs {
             let call = || unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
             named::at(&self.log, parent.fd(), name, |here, _, call| naming::other(here, call), call)
         };
-        at_real([(parent.fd(), name)], |[name]| match remove(name) {
+        at_real([(parent.fd(), name)], Done::Takes, |[name]| match remove(name) {
             Err(Errno::NOTEMPTY) if self.makes_way(&parent, name) => remove(name),
             done => done,
         })?;
@@ -147,7 +147,7 @@ impl Fs {
     pub fn remove(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
         let is_outside = named::before_change(&self.log, &parent);
-        at_real([(parent.fd(), name)], |[name]| {
+        at_real([(parent.fd(), name)], Done::Takes, |[name]| {
             let victim = self.managed_at(&parent, name);
             let unlink = || unlinkat(parent.fd(), name, AtFlags::empty());
             let logged = |retire: &dyn Fn(bool)| {

@@ -34,7 +34,7 @@ use crate::caller::Caller;
 use crate::class::Class;
 use crate::handle::Handle;
 use crate::named::{self, Here};
-use crate::names;
+use crate::names::{self, Done};
 use crate::node::{Node, Opens};
 use crate::passing::{Opened, Passed};
 use crate::seen::{Found, Seen};
@@ -70,7 +70,7 @@ impl Fs {
         let always = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let open = |name: &OsStr| openat(parent.fd(), name, wanted | always, mode);
-        let fd = names::at_real([(parent.fd(), name)], |[name]| {
+        let fd = names::at_real([(parent.fd(), name)], Done::Gives, |[name]| {
             let call = || caller.act(|| open(name));
             let logged = |here: &Here<'_>, name: &CStr, call: &dyn Fn() -> Result<OwnedFd, Errno>| {
                 naming::making(here, name, |_| call())

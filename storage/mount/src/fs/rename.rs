@@ -12,7 +12,7 @@ use seawall_core::naming::{self, Directory, How};
 use super::Fs;
 use super::names::stat_at;
 use crate::named;
-use crate::names::{at_real, real};
+use crate::names::{Done, at_real, real};
 use crate::node::Node;
 use crate::settle;
 
@@ -30,7 +30,7 @@ impl Fs {
             self.raise_ahead((&new_dir, to.1), (&old_dir, from.1));
         }
         let names = [(old_dir.fd(), from.1), (new_dir.fd(), to.1)];
-        at_real(names, |[old, new]| self.rename_at((&old_dir, old), (&new_dir, new), flags))?;
+        at_real(names, Done::Replaces, |[old, new]| self.rename_at((&old_dir, old), (&new_dir, new), flags))?;
         for (dir, is_outside) in [&old_dir, &new_dir].into_iter().zip(outside) {
             if is_outside {
                 named::after_change(dir);
