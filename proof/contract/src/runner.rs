@@ -31,6 +31,9 @@ pub struct Options {
     /// Leave the files
     #[arg(long)]
     keep: bool,
+    /// When all cases have run, sync everything that is left; then move each file, and make another one beside it
+    #[arg(long)]
+    settle: bool,
     /// Stay when all cases have run
     #[arg(long)]
     linger: bool,
@@ -75,6 +78,10 @@ pub fn run(options: &Options) -> Result<(), String> {
                 sweep(&options.directory, &cx.prefix())?;
             }
         }
+    }
+    if options.settle {
+        settle(&options.directory)?;
+        move_all(&options.directory).map_err(|error| format!("moving what is left: {error}"))?;
     }
     println!("all cases ran");
     if options.linger {
@@ -176,6 +183,44 @@ fn files_left(directory: &Path, prefix: &str) -> Result<Vec<String>, String> {
         ));
     }
     Ok(lines)
+}
+
+/// From now on everything that is left is durable: names, files, and the directories that the names are in.
+fn settle(directory: &Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() {
+            settle(&entry.path())?;
+        } else if kind.is_file() {
+            std::fs::File::open(entry.path()).and_then(|file| file.sync_all()).map_err(failed)?;
+        }
+    }
+    std::fs::File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
+}
+
+/// Changes that are durable by syncs of small new files and of the directory alone: none of them needs a disk.
+fn move_all(directory: &Path) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt as _;
+    for entry in std::fs::read_dir(directory)?.collect::<std::io::Result<Vec<_>>>()? {
+        let meta = entry.metadata()?;
+        // What has names that nobody has told the log of is left alone.
+        if !meta.is_file() || meta.nlink() > 1 {
+            continue;
+        }
+        let with = |end: &str| {
+            let mut name = entry.file_name();
+            name.push(end);
+            directory.join(name)
+        };
+        std::fs::rename(entry.path(), with(".moved"))?;
+        let mut new = std::fs::File::create(with(".new"))?;
+        new.write_all(with("").as_os_str().as_encoded_bytes())?;
+        new.sync_all()?;
+    }
+    std::fs::File::open(directory)?.sync_all()
 }
 
 fn sweep(directory: &Path, prefix: &str) -> Result<(), String> {

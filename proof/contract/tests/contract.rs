@@ -103,3 +103,43 @@ fn replay_over_whole_files_changes_nothing() {
         said.output()
     );
 }
+
+/// The same with names in the log: a replay makes no name anew, takes none away, and gives no file another's content. Then the disk
+/// loses all that nobody has synced for real, and the log has what was synced: every file, by every name.
+// Holds: P1, P4
+#[test]
+fn names_are_as_they_were_after_a_replay_and_after_a_power_cut() {
+    if bare_only() {
+        return;
+    }
+    let work = Work::new("names");
+    let Some(disk) = Disk::new(&work.directory("disk"), 512) else { return };
+    let directory = disk.path().join("data");
+    std::fs::create_dir(&directory).expect("a directory");
+    std::fs::File::open(disk.path()).and_then(|above| above.sync_all()).expect("durable");
+    let pool = Pool::with_names("names", "256M");
+    let families = ["names", "unlink", "open", "metadata", "truncate", "write", "append", "set_id"];
+    let mut cases = program(&directory, &work, &families);
+    // SQLite's names have guards of their own beside them, and each changes the directory behind the log's back.
+    cases.args(["--variant", "bypass", "--keep", "--settle", "--linger"]);
+    let run = bounded::Running::start(&mut pool.around(&directory, &cases), "the cases under seawall");
+    run.wait_for("all cases ran", LIMIT);
+    pool.kill_everything();
+    drop(run);
+    let before = files::tree(&directory);
+    assert!(before.len() > 50, "{} files", before.len());
+    let cut = disk.snapshot();
+    let log = work.directory("log").join("copy");
+    std::fs::copy(pool.path(), &log).expect("copied");
+    let unchanged = |what: &str| {
+        let said = pool.replay();
+        let changed = files::changed(&before, &files::tree(&directory));
+        assert!(changed.is_empty(), "{what} changed:\n{}\n{}", changed.join("\n"), said.output());
+    };
+    unchanged("a replay over whole files");
+    disk.restore(&cut);
+    std::fs::copy(&log, pool.path()).expect("copied back");
+    let lost = files::changed(&before, &files::tree(&directory)).len();
+    assert!(lost > 20, "the disk lacked only {lost} files: there was little to replay");
+    unchanged("a power cut, after everything was synced,");
+}

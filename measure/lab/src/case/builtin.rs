@@ -8,12 +8,13 @@ use anyhow::{Context, Result, bail};
 use super::{Case, parse};
 
 /// Name and text of each; `--all` runs them in this order, but for those that say `by_name`.
-pub const CASES: [(&str, &str); 30] = [
+pub const CASES: [(&str, &str); 31] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
     ("tprocc", include_str!("../../cases/tprocc.toml")),
     ("restart", include_str!("../../cases/restart.toml")),
     ("restart-cut", include_str!("../../cases/restart-cut.toml")),
+    ("restart-slob", include_str!("../../cases/restart-slob.toml")),
     ("restart-mariadb", include_str!("../../cases/restart-mariadb.toml")),
     ("cores", include_str!("../../cases/cores.toml")),
     ("tail", include_str!("../../cases/tail.toml")),

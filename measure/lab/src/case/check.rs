@@ -110,10 +110,10 @@ fn load(case: &Case) -> Checked {
     if second.is_some() {
         return wrong(0..0, format!("a case has only one load: keep one table of {}", Load::TABLES));
     }
-    if case.crash.is_some() && !matches!(load, Load::Pgbench(_) | Load::Sysbench(_)) {
+    if case.crash.is_some() && !matches!(load, Load::Pgbench(_) | Load::Sysbench(_) | Load::Slob(_)) {
         return wrong(
             0..0,
-            "[crash] is timed by pgbench or sysbench: use a table [pgbench] or [sysbench] as the load".into(),
+            "[crash] is timed by pgbench, SLOB or sysbench: use a table [pgbench], [slob] or [sysbench] as the load".into(),
         );
     }
     let recovery = case.configurations.iter().find(|c| c.get_ref().recovery.is_some());

@@ -1,5 +1,7 @@
 //! What a run did.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::{CommitMode, Conf, Layout};
@@ -54,6 +56,9 @@ pub struct Outcome {
     pub open_loop: Option<OpenLoop>,
     /// Seconds of think time, all sessions together.
     pub think_seconds: f64,
+    /// Transactions over time.
+    #[serde(default)]
+    pub windows: Windows,
     /// Operations that were undone by a conflict (deadlock, lock timeout) and given up.
     pub conflicts: u64,
     /// Updates that were sent and never acknowledged: they may have happened or not.
@@ -69,6 +74,38 @@ impl Outcome {
     }
 }
 
+/// Transactions that were acknowledged in windows of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    /// When the first one began, microseconds since 1970.
+    pub from_us: u64,
+    /// Their length, microseconds.
+    pub every_us: u64,
+    /// Transactions in each.
+    pub counts: Vec<u64>,
+}
+
+impl Windows {
+    /// A quarter of a second.
+    pub const EVERY_US: u64 = 250_000;
+
+    /// Counts some `after` the first window began.
+    pub fn count(&mut self, after: Duration, transactions: u64) {
+        let at = (after.as_micros() as u64 / Self::EVERY_US) as usize;
+        if self.counts.len() <= at {
+            self.counts.resize(at + 1, 0);
+        }
+        self.counts[at] += transactions;
+    }
+
+    /// Adds what another one counted from the same moment on.
+    pub fn add(&mut self, other: &Self) {
+        for (at, count) in (0..).zip(&other.counts) {
+            self.count(Duration::from_micros(at * Self::EVERY_US), *count);
+        }
+    }
+}
+
 /// Rows, by what was done with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowCounts {
@@ -78,4 +115,19 @@ pub struct RowCounts {
     pub updated: u64,
     /// Read by scans.
     pub scanned: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_counted_from_one_moment_on() {
+        let (mut one, mut other) = (Windows::default(), Windows::default());
+        one.count(Duration::from_millis(10), 3);
+        one.count(Duration::from_millis(600), 4);
+        other.count(Duration::from_millis(1100), 5);
+        one.add(&other);
+        assert_eq!(one.counts, [3, 0, 4, 0, 5]);
+    }
 }

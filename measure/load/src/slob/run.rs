@@ -5,14 +5,14 @@ mod session;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
 
 use self::session::{Plan, Worked, Worker};
 use super::ledger;
-use super::outcome::{Outcome, RowCounts};
+use super::outcome::{Outcome, RowCounts, Windows};
 use super::store::{Database, Keeper, Loaded};
 use super::targets;
 use super::{CommitMode, Conf, Layout};
@@ -49,6 +49,7 @@ pub fn run(target: &Target, conf: &Conf, options: &RunOptions, ledger: &Path) ->
     script::call(conf, "pre")?;
     ledger.start(plan.run)?;
     let before = keeper.counters()?;
+    let from_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_micros() as u64);
     let (worked, seconds) = work(workers, conf, options);
     let mut errors: Vec<String> = worked.iter().filter_map(|worked| worked.error.clone()).collect();
     if errors.is_empty() {
@@ -59,6 +60,7 @@ pub fn run(target: &Target, conf: &Conf, options: &RunOptions, ledger: &Path) ->
     // A server that was killed counts no more.
     let counters = keeper.counters().map_or(Counters::default(), |after| after.since(before));
     let mut outcome = add_up(&worked, seconds, &plan, options, counters);
+    outcome.windows.from_us = from_us;
     errors.extend(script::call(conf, "end").err().map(|error| format!("{error:#}")));
     outcome.errors = errors;
     (outcome.database, outcome.version) = (target.name().to_owned(), version);
@@ -135,7 +137,7 @@ fn work(workers: Vec<Worker<'_>>, conf: &Conf, options: &RunOptions) -> (Vec<Wor
     let sessions = conf.sessions();
     let started = Instant::now();
     let worked = threads::each((0..).zip(workers), |(number, worker)| {
-        worker.work(Pace::new(limit, started, number, sessions), &stop)
+        worker.work(started, Pace::new(limit, started, number, sessions), &stop)
     });
     (worked, started.elapsed().as_secs_f64())
 }
@@ -155,6 +157,8 @@ fn add_up(
     let sum = |of: fn(&Worked) -> u64| worked.iter().map(of).sum::<u64>();
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let (operations, transactions) = (sum(|w| w.operations), sum(|w| w.transactions));
+    let mut windows = Windows { every_us: Windows::EVERY_US, ..Windows::default() };
+    worked.iter().for_each(|worked| windows.add(&worked.windows));
     Outcome {
         database: String::new(),
         version: String::new(),
@@ -186,6 +190,7 @@ fn add_up(
             not_started: sum(|w| w.intended.saturating_sub(w.begun)),
         }),
         think_seconds: worked.iter().map(|w| w.thought.as_secs_f64()).sum(),
+        windows,
         conflicts: sum(|w| w.conflicts),
         unacknowledged: sum(|w| w.unacknowledged),
         errors: Vec::new(),

@@ -80,6 +80,7 @@ pub struct Pool {
     size: &'static str,
     medium: Medium,
     has_cache: bool,
+    preset: &'static [&'static str],
 }
 
 impl Pool {
@@ -101,13 +102,20 @@ impl Pool {
         let path = format!("{directory}/seawall-contract-{name}-{medium:?}-{id}-{number}.pool");
         let path = PathBuf::from(path.to_lowercase());
         let _ = std::fs::remove_file(&path);
-        Pool { path, size, medium, has_cache: false }
+        Pool { path, size, medium, has_cache: false, preset: &["sqlite"] }
     }
 
     /// One in memory whose daemon has a block cache, of small blocks: few programs read larger ones.
     pub fn cached(name: &str, size: &'static str) -> Pool {
         let mut pool = Pool::on(Medium::Emulated, name, size);
         pool.has_cache = true;
+        pool
+    }
+
+    /// One for any program's files, whose names are in the log where the file system keeps their order.
+    pub fn with_names(name: &str, size: &'static str) -> Pool {
+        let mut pool = Pool::new(name, size);
+        pool.preset = &["any", "--unguarded"];
         pool
     }
 
@@ -134,7 +142,7 @@ impl Pool {
             Medium::Emulated => command.args(["--emulated", "--pool"]).arg(&self.path),
             Medium::Block => command.arg("--block").arg(&self.path),
         };
-        command.args(["--preset", "sqlite", "--data"]).arg(data).arg("--");
+        command.arg("--preset").args(self.preset).arg("--data").arg(data).arg("--");
         command.arg(program.get_program()).args(program.get_args());
         for (name, value) in program.get_envs() {
             command.env(name, value.unwrap_or_default());

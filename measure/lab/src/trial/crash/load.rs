@@ -1,5 +1,5 @@
-//! The loads that a crash interrupts: pgbench, which notes each of its transactions, and sysbench, which says every second
-//! how many there were.
+//! The loads that a crash interrupts: pgbench, which notes each of its transactions, sysbench, which says every second how
+//! many there were, and SLOB's method, which counts in windows and has a ledger.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,8 @@ use crate::case::{self, Case};
 use crate::installed::Tables;
 use crate::mariadb::{self, DATABASE};
 use crate::process::{self, Running};
-use crate::trial::load::Pgbench;
+use crate::trial::load::{self, Loaded, Pgbench, slob_outcome, slob_run};
+use crate::trial::prepare::Prepared;
 use crate::trial::server::{Database, Server};
 use crate::trial::stage::Stage;
 
@@ -24,6 +25,7 @@ const SECOND: u64 = 1_000_000;
 pub enum Load {
     Pgbench(Pgbench),
     Sysbench { running: Running, from_us: u64 },
+    Slob(Running),
 }
 
 /// What it did.
@@ -53,9 +55,26 @@ pub fn first(server: &Server<'_>) -> Result<()> {
     }
 }
 
-/// Commits of the load that the database has.
+/// Every acknowledged commit is there: `there` were before the load, which has made so many `more`.
+pub fn check<'a>(
+    stage: &Stage<'a>,
+    prepared: &Prepared,
+    server: Server<'a>,
+    there: u64,
+    more: u64,
+) -> Result<Server<'a>> {
+    if let case::Load::Slob(_) = stage.case.load() {
+        return load::check(stage, prepared, server, &Loaded { commits: more, figures: Vec::new() });
+    }
+    let (kept, acknowledged) = (counted(stage.case, &server)?, there + more);
+    ensure!(kept >= acknowledged, "{} acknowledged commits are missing after the crash", acknowledged - kept);
+    Ok(server)
+}
+
+/// Commits of the load that the database has. SLOB's have their ledger.
 pub fn counted(case: &Case, server: &Server<'_>) -> Result<u64> {
     match (&server.database, case.load()) {
+        (_, case::Load::Slob(_)) => Ok(0),
         (Database::Postgres(cluster), _) => {
             Ok(cluster.query("SELECT count(*) FROM pgbench_history")?.parse()?)
         }
@@ -70,13 +89,18 @@ fn tables(load: &case::Sysbench) -> Tables {
 
 impl Load {
     /// Starts it.
-    pub fn start(stage: &Stage<'_>, server: &Server<'_>, seconds: u64) -> Result<Self> {
+    pub fn start(stage: &Stage<'_>, prepared: &Prepared, server: &Server<'_>, seconds: u64) -> Result<Self> {
         match (stage.case.load(), &server.database) {
             (case::Load::Sysbench(load), Database::Mariadb(server)) => {
                 let command = tables(load).reporting(stage.lab, server, load.threads, seconds);
                 let running = process::start_captured(command, "sysbench", libc::SIGTERM)?;
                 let from_us = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros() as u64;
                 Ok(Load::Sysbench { running, from_us })
+            }
+            (case::Load::Slob(slob), Database::Postgres(cluster)) => {
+                let name = &prepared.configuration.name;
+                let command = slob_run(stage.lab, slob, name, cluster, seconds)?;
+                Ok(Load::Slob(process::start_captured(command, SLOB, libc::SIGTERM)?))
             }
             _ => Ok(Load::Pgbench(Pgbench::start(stage.lab, stage.case, server.postgres()?, seconds)?)),
         }
@@ -103,7 +127,7 @@ impl Load {
     fn has_ended(&mut self) -> Result<bool> {
         match self {
             Load::Pgbench(load) => load.has_ended(),
-            Load::Sysbench { running, .. } => running.has_ended(),
+            Load::Sysbench { running, .. } | Load::Slob(running) => running.has_ended(),
         }
     }
 
@@ -125,10 +149,22 @@ impl Load {
                 let commits = counts.iter().sum::<f64>().floor() as u64;
                 Ok(Ended { commits, rates: Rates::new(from_us, SECOND, counts) })
             }
+            Load::Slob(running) => {
+                let ended = running.wait()?;
+                let outcome = slob_outcome(ended.stdout());
+                if !lost {
+                    ended.success(SLOB)?;
+                }
+                let outcome = outcome?;
+                let counts = outcome.windows.counts.iter().map(|count| *count as f64).collect();
+                let rates = Rates::new(outcome.windows.from_us, outcome.windows.every_us, counts);
+                Ok(Ended { commits: outcome.transactions, rates })
+            }
         }
     }
 }
 
+const SLOB: &str = "seawall-load slob run";
 /// PostgreSQL's own count lags by a second at most.
 const COMMITS: &str = "SELECT sum(xact_commit)::bigint FROM pg_stat_database";
 

@@ -33,7 +33,7 @@ pub fn run(
     load::make_ready(&server)?;
     let there = load::counted(stage.case, &server)?;
     let watch = stage.watch(prepared, &server)?;
-    let mut load = Load::start(stage, &server, load::LONGEST)?;
+    let mut load = Load::start(stage, prepared, &server, load::LONGEST)?;
     load.wait_for(how.after_commits, &server)?;
     let observed = watch.finish()?;
     let said = redo::said(stage.lab, &server, prepared);
@@ -53,7 +53,7 @@ pub fn run(
     load::first(&server)?;
     turn.figure(Measure::FirstTransaction, begin.0.elapsed().as_secs_f64());
 
-    let again = Load::start(stage, &server, how.watch_seconds)?;
+    let again = Load::start(stage, prepared, &server, how.watch_seconds)?;
     let before = load.ended(true)?;
     ensure!(before.commits > 0, "nothing was committed before the crash");
     turn.work = observed.work(before.commits);
@@ -66,10 +66,7 @@ pub fn run(
         None => turn.notes.push(format!("full speed was not reached within {} s of load", how.watch_seconds)),
     }
     turn.figures.extend(redo::figures(said)?);
-    let kept = load::counted(stage.case, &server)?;
-    let acknowledged = there + before.commits + after.commits;
-    ensure!(kept >= acknowledged, "{} acknowledged commits are missing after the crash", acknowledged - kept);
-    server.stop()
+    load::check(stage, prepared, server, there, before.commits + after.commits)?.stop()
 }
 
 /// What a power cut takes, as far as it can be taken here.

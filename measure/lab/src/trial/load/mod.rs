@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use seawall_load::store::Store;
 
 pub use loaded::{Loaded, copy_ledger, ledger};
-pub use postgres::Pgbench;
+pub use postgres::{Pgbench, slob_outcome, slob_run};
 
 use self::embedded::Programs;
 use super::prepare::Prepared;

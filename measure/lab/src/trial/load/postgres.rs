@@ -95,6 +95,25 @@ pub fn check(stage: &Stage<'_>, prepared: &Prepared, cluster: &Cluster<'_>, load
     process::run(check, &format!("seawall-load {load} check")).map(drop)
 }
 
+/// The command that runs SLOB for so long.
+pub fn slob_run(
+    lab: &Lab,
+    slob: &Slob,
+    configuration: &str,
+    cluster: &Cluster<'_>,
+    seconds: u64,
+) -> Result<Command> {
+    let mut command = slob_command(lab, slob, cluster, "run", &ledger(lab, Some(configuration)));
+    let mode = slob.commit.to_possible_value().context("the commit mode has no name")?;
+    command.args(["--commit", mode.get_name(), "--set", &format!("RUN_TIME={seconds}")]);
+    Ok(command)
+}
+
+/// What it said.
+pub fn slob_outcome(said: &[u8]) -> Result<Outcome> {
+    serde_json::from_slice(said).context("cannot read the report of seawall-load slob run")
+}
+
 fn run_slob(
     lab: &Lab,
     slob: &Slob,
@@ -102,12 +121,8 @@ fn run_slob(
     cluster: &Cluster<'_>,
     seconds: u64,
 ) -> Result<Loaded> {
-    let mut command = slob_command(lab, slob, cluster, "run", &ledger(lab, Some(configuration)));
-    let mode = slob.commit.to_possible_value().context("the commit mode has no name")?;
-    command.args(["--commit", mode.get_name(), "--set", &format!("RUN_TIME={seconds}")]);
-    let said = process::run(command, "seawall-load slob run")?;
-    let outcome: Outcome =
-        serde_json::from_slice(&said).context("cannot read the report of seawall-load slob run")?;
+    let command = slob_run(lab, slob, configuration, cluster, seconds)?;
+    let outcome = slob_outcome(&process::run(command, "seawall-load slob run")?)?;
     ensure!(outcome.is_whole(), "the load was cut short: {}", outcome.errors.join("; "));
     ensure!(outcome.operations > 0, "the load committed nothing");
     Ok(Loaded {

@@ -11,7 +11,7 @@ use crate::latency::Recorder;
 use crate::pace::Pace;
 use crate::random::Random;
 use crate::slob::ledger::{self, Acknowledged};
-use crate::slob::outcome::RowCounts;
+use crate::slob::outcome::{RowCounts, Windows};
 use crate::slob::pick::{Operation, Picker, Rows, Work};
 use crate::slob::stamp::Stamp;
 use crate::slob::store::Session;
@@ -41,6 +41,8 @@ pub struct Worked {
     pub operations: u64,
     pub transactions: u64,
     pub rows: RowCounts,
+    /// From the run's start on.
+    pub windows: Windows,
     pub conflicts: u64,
     pub unacknowledged: u64,
     pub thought: Duration,
@@ -58,6 +60,8 @@ pub struct Worker<'a> {
     pending: Vec<Acknowledged>,
     /// Operations without an update, and others, that a transaction has not ended yet.
     open: u64,
+    /// When the run started.
+    started: Instant,
     done: Worked,
 }
 
@@ -83,12 +87,14 @@ impl<'a> Worker<'a> {
             seq: 0,
             pending: Vec::new(),
             open: 0,
+            started: Instant::now(),
             done: Worked::default(),
         })
     }
 
     /// Works until the pace, the count or somebody's failure ends it.
-    pub fn work(mut self, mut pace: Pace, stop: &AtomicBool) -> Worked {
+    pub fn work(mut self, started: Instant, mut pace: Pace, stop: &AtomicBool) -> Worked {
+        self.started = started;
         if let Err(failure) = self.operate_all(&mut pace, stop) {
             stop.store(true, Ordering::Relaxed);
             self.done.error = Some(format!("session {}: {failure}", self.number));
@@ -184,10 +190,12 @@ impl<'a> Worker<'a> {
             self.pending.clear();
         }
         self.done.operations += self.open;
-        self.done.transactions += match self.plan.commit {
+        let transactions = match self.plan.commit {
             CommitMode::OneTransaction => 1,
             _ => self.open,
         };
+        self.done.transactions += transactions;
+        self.done.windows.count(self.started.elapsed(), transactions);
         self.open = 0;
         Ok(())
     }
