@@ -402,7 +402,7 @@ mutants! {
     }
     "storage/daemon/src/parts/guards.rs" {
         "guard: in the list and not up":
-            "        guard.raise(name, claim)?;" => "        if !{m} { guard.raise(name, claim)?; }",
+            "        guard.raise(name, hand)?;" => "        if !{m} { guard.raise(name, hand)?; }",
         "guard: lowered though it protects":
             "!guard.kept && !needed.contains(key)" => "!guard.kept && (!needed.contains(key) || {m})",
         "guard: of a rename that was announced":
