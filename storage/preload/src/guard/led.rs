@@ -116,7 +116,7 @@ impl<'a> Place<'a> {
         });
     }
 
-    /// The same, whatever has it.
+    /// The file beside what was the guard gets its true name, whatever has it.
     fn replace_true_name(&self, aside: &CStr) {
         let (dir, to) = (self.dir, self.name);
         let rename = |_| unsafe_call!(SYS_renameat, dir, aside.as_ptr(), dir, to.as_ptr());
@@ -291,20 +291,12 @@ fn soon(mut is_so: impl FnMut() -> bool) -> bool {
 /// # Safety
 /// As for [`with`].
 pub unsafe fn moving_to<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
+    let has_name = |place: &Place<'_>, aside: &CStr| {
+        place.settle(|| place.replace_true_name(aside));
+        true
+    };
     // SAFETY: the caller's.
-    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
-    until(dir, name, |place| {
-        place.clear();
-        let done = call(place.path());
-        if !place.has_moved() {
-            return Some(done);
-        }
-        if done.has_failed() {
-            return None;
-        }
-        place.aside.inspect(|aside| errno::kept(|| place.settle(|| place.replace_true_name(aside))));
-        Some(done)
-    })
+    unsafe { giving(dir, path, call, has_name) }
 }
 
 /// A call that gives a file one more name, this one, if that is free.
@@ -312,6 +304,25 @@ pub unsafe fn moving_to<R: Answer>(dir: c_int, path: *const c_char, call: impl F
 /// # Safety
 /// As for [`with`].
 pub unsafe fn linking_to<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
+    let has_name = |place: &Place<'_>, aside: &CStr| {
+        let mut is_taken = false;
+        place.settle(|| is_taken |= place.give_true_name(aside) == Err(Errno::EXIST));
+        if is_taken {
+            place.remove(aside);
+        }
+        !is_taken
+    };
+    // SAFETY: the caller's.
+    unsafe { giving(dir, path, call, has_name) }
+}
+
+/// `has_name` gives what got the name beside a guard that is no more its true one. False: that is another file's.
+unsafe fn giving<R: Answer>(
+    dir: c_int,
+    path: *const c_char,
+    call: impl Fn(*const c_char) -> R,
+    has_name: impl Fn(&Place<'_>, &CStr) -> bool,
+) -> R {
     // SAFETY: the caller's.
     let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
     until(dir, name, |place| {
@@ -323,18 +334,8 @@ pub unsafe fn linking_to<R: Answer>(dir: c_int, path: *const c_char, call: impl 
         if done.has_failed() {
             return None;
         }
-        let mut is_taken = false;
-        place.aside.inspect(|aside| {
-            let give_name = || is_taken |= place.give_true_name(aside) == Err(Errno::EXIST);
-            errno::kept(|| place.settle(give_name));
-        });
-        match place.aside.filter(|_| is_taken) {
-            Some(aside) => {
-                place.remove(aside);
-                None
-            }
-            None => Some(done),
-        }
+        let has_name = place.aside.is_none_or(|aside| errno::kept(|| has_name(place, aside)));
+        has_name.then_some(done)
     })
 }
 
