@@ -90,6 +90,10 @@ impl Keeper {
         let mut logs = BTreeMap::new();
         for entry in fs::read_dir(directory).map_err(failed(directory))? {
             let path = entry.map_err(failed(directory))?.path();
+            if path.extension().is_some_and(|end| end == GONE) {
+                remove_all(&path).map_err(failed(&path))?;
+                continue;
+            }
             let Some(uuid) = path.file_name().and_then(|name| parse_uuid(name.to_str()?)) else { continue };
             let forgotten = |error| KeeperError::Forgotten { path: meta_of(&path), error };
             // A directory without a promise is one that was being made.
@@ -232,11 +236,17 @@ impl Keeper {
     pub fn forget(&self, uuid: [u8; 16]) -> Result<(), Refused> {
         let mut logs = lock(&self.logs);
         let path = self.directory.join(uuid_text(uuid));
+        let gone = path.with_extension(GONE);
         let failed = |e: io::Error| Refused::new(Refusal::Disk, format!("{}: {e}", path.display()));
+        remove_all(&gone).map_err(failed)?;
+        let log = logs.get(&uuid).cloned();
+        let held = log.as_deref().map(lock);
+        // At once, and by another name: others still have the log, and would make files in it while it is removed.
+        fs::rename(&path, &gone).map_err(failed)?;
+        held.into_iter().for_each(|mut log| log.is_gone_to(&gone));
         logs.remove(&uuid);
-        // The promise last: without it the rest is nothing.
-        durable::remove(&path.join("copy")).map_err(failed)?;
-        fs::remove_dir_all(&path).map_err(failed)
+        durable::sync_directory(&self.directory).map_err(failed)?;
+        remove_all(&gone).map_err(failed)
     }
 
     /// A clean end of all of them. Nobody is served any more.
@@ -263,6 +273,21 @@ impl Keeper {
             logs: logs.values().map(|log| LogReport::of(&lock(log))).collect(),
         }
     }
+}
+
+/// The extension of a log's directory that is being removed.
+const GONE: &str = "gone";
+
+/// Removes a directory, if it is there. Whoever had found its way there before it was renamed may still make a file.
+fn remove_all(directory: &Path) -> io::Result<()> {
+    for _ in 0..100 {
+        match fs::remove_dir_all(directory) {
+            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            done => return done,
+        }
+    }
+    fs::remove_dir_all(directory)
 }
 
 /// In words, by whose certificate something was said.

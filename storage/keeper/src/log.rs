@@ -255,6 +255,11 @@ impl Log {
         self.copy.may_forget(turn).map_err(|refusal| Refused::new(refusal, "another writer's turn has begun"))
     }
 
+    /// It was forgotten: what others still do to it must not reach a log that is made in its place.
+    pub(crate) fn is_gone_to(&mut self, directory: &Path) {
+        self.directory = directory.to_owned();
+    }
+
     /// A stretch of the image, for whoever has this turn; `None` for somebody who only looks, while whoever has the promise
     /// may go on.
     ///

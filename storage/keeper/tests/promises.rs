@@ -76,3 +76,29 @@ fn a_promise_is_refused_if_somebody_took_the_log_over_since_it_was_looked_at() {
     log.promise(quick, Some(terms("db-b", found))).expect("its own, on another connection");
     log.promise(late, Some(terms("db-c", None))).expect("without a condition");
 }
+
+/// Others have the log while it is forgotten, and write its promise beside what is being removed.
+// Holds: admin/KEEPERS#what-is-tested
+#[test]
+fn a_log_is_forgotten_while_others_are_promised_it_and_does_not_reach_the_next_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let keeper = Keeper::open(directory.path(), OPTIONS).expect("opened");
+    for round in 0..100 {
+        let log = keeper.greet(&greeting(), "").expect("made");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for counter in 1..30 {
+                    let _ = log.lock().expect("whole").promise(epoch(counter), Some(terms("db-a", None)));
+                }
+            });
+            std::thread::sleep(std::time::Duration::from_micros(round * 20));
+            keeper.forget(LOG).expect("forgotten");
+        });
+        let next = keeper.greet(&greeting(), "").expect("made anew");
+        let _ = log.lock().expect("whole").promise(epoch(100), Some(terms("db-a", None)));
+        drop((log, next));
+        drop(keeper.report());
+        keeper.forget(LOG).expect("forgotten");
+        assert_eq!(std::fs::read_dir(directory.path()).expect("listed").count(), 1, "its number alone");
+    }
+}
