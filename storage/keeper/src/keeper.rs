@@ -234,13 +234,26 @@ impl Keeper {
     /// # Errors
     /// [`Refused`]: the disk.
     pub fn forget(&self, uuid: [u8; 16]) -> Result<(), Refused> {
+        self.forget_if(uuid, |_| Ok(()))
+    }
+
+    /// The same, if it `may` be: nobody is promised it after that was asked.
+    ///
+    /// # Errors
+    /// [`Refused`]: the disk, or what `may` said.
+    pub(crate) fn forget_if(
+        &self,
+        uuid: [u8; 16],
+        may: impl FnOnce(&Log) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
         let mut logs = lock(&self.logs);
         let path = self.directory.join(uuid_text(uuid));
         let gone = path.with_extension(GONE);
         let failed = |e: io::Error| Refused::new(Refusal::Disk, format!("{}: {e}", path.display()));
-        remove_all(&gone).map_err(failed)?;
         let log = logs.get(&uuid).cloned();
         let held = log.as_deref().map(lock);
+        held.as_deref().map_or(Ok(()), may)?;
+        remove_all(&gone).map_err(failed)?;
         // At once, and by another name: others still have the log, and would make files in it while it is removed.
         fs::rename(&path, &gone).map_err(failed)?;
         held.into_iter().for_each(|mut log| log.is_gone_to(&gone));

@@ -130,7 +130,7 @@ impl<'k> Connection<'k> {
             return Ok(Err(Refused::new(Refusal::Malformed, "nothing was promised on this connection")));
         };
         if frame.kind() == Some(Kind::Forget) {
-            return self.forget(&log, uuid, turn, frame);
+            return self.forget(uuid, turn, frame);
         }
         let answer = lock(&log).answer(turn, frame, body);
         match answer {
@@ -199,15 +199,8 @@ impl<'k> Connection<'k> {
         Ok(bytes)
     }
 
-    fn forget(
-        &mut self,
-        log: &Mutex<Log>,
-        uuid: [u8; 16],
-        turn: Turn,
-        frame: &Frame,
-    ) -> io::Result<Result<(), Refused>> {
-        let may = lock(log).may_forget(turn);
-        if let Err(refused) = may.and_then(|()| self.keeper.forget(uuid)) {
+    fn forget(&mut self, uuid: [u8; 16], turn: Turn, frame: &Frame) -> io::Result<Result<(), Refused>> {
+        if let Err(refused) = self.keeper.forget_if(uuid, |log| log.may_forget(turn)) {
             return Ok(Err(refused));
         }
         (self.log, self.turn) = (None, None);
