@@ -196,9 +196,7 @@ fn a_twin_whose_disk_is_full_does_not_take_over_and_the_next_one_does() {
     if !is_installed() || !common::is_root() {
         return;
     }
-    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).expect("a mount namespace");
-    let private = nix::mount::MsFlags::MS_REC | nix::mount::MsFlags::MS_PRIVATE;
-    nix::mount::mount(None::<&str>, "/", None::<&str>, private, None::<&str>).expect("private");
+    common::mounts::have_a_namespace();
     let mut pair = Pair::with_small_state("32m");
     pair.await_ready();
     pair.fill_state();

@@ -30,7 +30,7 @@ const MARKER: &[u8] = b"/.seawall";
 /// The path, if a guard may stand there.
 ///
 /// # Safety
-/// As for [`with`](led::with).
+/// As for [`judged`](led::judged).
 #[inline]
 unsafe fn guarded<'a>(path: *const c_char) -> Option<&'a CStr> {
     if session::is_off() {
@@ -69,9 +69,14 @@ fn is_guarded(path: &[u8]) -> bool {
 /// True if a guard stands at `path`.
 pub fn is_up(dir: c_int, path: &CStr) -> bool {
     match stand_in::is_directory(path.to_bytes()) {
-        true => led::has_marker(dir, path),
-        false => led::is_marked(dir, path),
+        true => join(path, MARKER, &mut room()).is_some_and(|marker| sys::exists(dir, marker)),
+        false => is_marked(dir, path),
     }
+}
+
+/// True if a guard's text is at `path`.
+fn is_marked(dir: c_int, path: &CStr) -> bool {
+    absolute(dir, path, &mut room()).is_some_and(|path| sys::has_attribute(path, stand_in::MARK))
 }
 
 #[cold]
@@ -162,7 +167,7 @@ fn join<'a>(path: &CStr, end: &[u8], room: &'a mut [u8; PATH_MAX]) -> Option<&'a
 /// True if `path` means what it says.
 ///
 /// # Safety
-/// As for [`with`](led::with).
+/// As for [`judged`](led::judged).
 #[inline]
 pub unsafe fn is_clear_of(dir: c_int, path: *const c_char) -> bool {
     // SAFETY: the caller's.
@@ -173,7 +178,7 @@ pub unsafe fn is_clear_of(dir: c_int, path: *const c_char) -> bool {
 /// True if `path` means what it says, and will: no guard can come there.
 ///
 /// # Safety
-/// As for [`with`](led::with).
+/// As for [`judged`](led::judged).
 #[inline]
 pub unsafe fn stays_clear_of(dir: c_int, path: *const c_char) -> bool {
     // SAFETY: the caller's.

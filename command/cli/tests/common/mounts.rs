@@ -9,6 +9,13 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::{Place, Said, is_root, wait_for};
 
+/// What this thread mounts from now on, nobody else sees.
+pub fn have_a_namespace() {
+    unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
+        .expect("private");
+}
+
 /// A place with a backing directory and a mountpoint in it. The test's thread has a mount namespace of its own: one
 /// that somebody else makes meanwhile would keep a copy of the mount, and keep it in use.
 pub struct Mounts {
@@ -31,9 +38,7 @@ impl Mounts {
             eprintln!("skipped: needs root and /dev/fuse");
             return None;
         }
-        unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
-        mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
-            .expect("private");
+        have_a_namespace();
         let place = place();
         for name in ["backing", "at"] {
             fs::create_dir(place.file(name)).expect("made");

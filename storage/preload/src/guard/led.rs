@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use seawall_core::naming::How;
 use seawall_core::{Errno, stand_in};
 
-use super::{MARKER, PATH_MAX, SUFFIX, absent, absolute, guarded, join, redirect, room};
+use super::{PATH_MAX, SUFFIX, absent, guarded, is_marked, join, redirect, room};
 use crate::sys::{self, unsafe_call};
 use crate::{app, errno, named, session};
 
@@ -151,25 +151,41 @@ fn until<R>(dir: c_int, name: &CStr, step: impl Fn(&Place<'_>) -> Option<R>) -> 
     }
 }
 
-/// Calls `call` with `path`, or with the path it stands for. An absent journal there is removed for good first.
+/// Calls `call` with `path`, or with the path it stands for, until `judge` takes what it returned. An absent journal there is removed
+/// for good first.
 ///
 /// # Safety
 /// `path` is null or a C string that lives for the call, for this and the following.
 #[inline]
-pub unsafe fn with<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
+unsafe fn judged<R>(
+    dir: c_int,
+    path: *const c_char,
+    call: impl Fn(*const c_char) -> R,
+    judge: impl Fn(&Place<'_>, R) -> Option<R>,
+) -> R {
     // SAFETY: the caller's.
     let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
     until(dir, name, |place| {
         place.clear();
-        let done = call(place.path());
-        (!done.has_failed() || !place.has_moved()).then_some(done)
+        judge(place, call(place.path()))
     })
 }
 
-/// The same of a call that is made once, whatever comes or goes.
+/// A call that is made again if it failed where the true file was not.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
+#[inline]
+pub unsafe fn with<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
+    let judge = |place: &Place<'_>, done: R| (!done.has_failed() || !place.has_moved()).then_some(done);
+    // SAFETY: the caller's.
+    unsafe { judged(dir, path, call, judge) }
+}
+
+/// A call that is made once, whatever comes or goes.
+///
+/// # Safety
+/// As for [`judged`].
 pub unsafe fn once<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const c_char) -> R) -> R {
     // SAFETY: the caller's.
     let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
@@ -179,26 +195,22 @@ pub unsafe fn once<R>(dir: c_int, path: *const c_char, call: impl FnOnce(*const 
     call(place.path())
 }
 
-/// The same of a call that may as well be made twice.
+/// A call that may as well be made twice.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
 #[inline]
-pub unsafe fn changing<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
+pub unsafe fn changing<R>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
     // SAFETY: the caller's.
-    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
-    until(dir, name, |place| {
-        place.clear();
-        settled(place, call(place.path()))
-    })
+    unsafe { judged(dir, path, call, settled) }
 }
 
 /// The same of a call that looks, and changes nothing: an absent journal is not there.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
 #[inline]
-pub unsafe fn looking<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
+pub unsafe fn looking<R>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
     // SAFETY: the caller's.
     let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
     until(dir, name, |place| match place.aside {
@@ -217,7 +229,7 @@ fn settled<R>(place: &Place<'_>, done: R) -> Option<R> {
 /// A call that opens the file at a path, and may make it. `number` is the descriptor of what it opened, and `close` gives that up.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
 pub unsafe fn opening<R: Answer>(
     dir: c_int,
     path: *const c_char,
@@ -225,11 +237,7 @@ pub unsafe fn opening<R: Answer>(
     number: impl Fn(&R) -> Option<c_int>,
     close: impl Fn(R),
 ) -> R {
-    // SAFETY: the caller's.
-    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
-    until(dir, name, |place| {
-        place.clear();
-        let done = call(place.path());
+    let judge = |place: &Place<'_>, done: R| {
         if !place.has_moved() {
             return Some(done);
         }
@@ -243,7 +251,9 @@ pub unsafe fn opening<R: Answer>(
                 None
             }
         }
-    })
+    };
+    // SAFETY: the caller's.
+    unsafe { judged(dir, path, call, judge) }
 }
 
 /// The guard has come or gone while `fd` was opened. True if it is the true file, which has its place then.
@@ -289,7 +299,7 @@ fn soon(mut is_so: impl FnMut() -> bool) -> bool {
 /// A call that gives a file this name, and takes it from what has it.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
 pub unsafe fn moving_to<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
     let has_name = |place: &Place<'_>, aside: &CStr| {
         place.settle(|| place.replace_true_name(aside));
@@ -302,7 +312,7 @@ pub unsafe fn moving_to<R: Answer>(dir: c_int, path: *const c_char, call: impl F
 /// A call that gives a file one more name, this one, if that is free.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
 pub unsafe fn linking_to<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
     let has_name = |place: &Place<'_>, aside: &CStr| {
         let mut is_taken = false;
@@ -323,11 +333,7 @@ unsafe fn giving<R: Answer>(
     call: impl Fn(*const c_char) -> R,
     has_name: impl Fn(&Place<'_>, &CStr) -> bool,
 ) -> R {
-    // SAFETY: the caller's.
-    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
-    until(dir, name, |place| {
-        place.clear();
-        let done = call(place.path());
+    let judge = |place: &Place<'_>, done: R| {
         if !place.has_moved() {
             return Some(done);
         }
@@ -336,13 +342,15 @@ unsafe fn giving<R: Answer>(
         }
         let has_name = place.aside.is_none_or(|aside| errno::kept(|| has_name(place, aside)));
         has_name.then_some(done)
-    })
+    };
+    // SAFETY: the caller's.
+    unsafe { judged(dir, path, call, judge) }
 }
 
 /// A call that removes this name.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
 pub unsafe fn removing<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn(*const c_char) -> R) -> R {
     // SAFETY: the caller's.
     unsafe {
@@ -355,7 +363,7 @@ pub unsafe fn removing<R: Answer>(dir: c_int, path: *const c_char, call: impl Fn
 /// A call that takes a file from this name to another one.
 ///
 /// # Safety
-/// As for [`with`].
+/// As for [`judged`].
 pub unsafe fn moving_from<R: Answer>(
     dir: c_int,
     path: *const c_char,
@@ -387,11 +395,7 @@ unsafe fn taking<R: Answer>(
     call: impl Fn(*const c_char) -> R,
     follow: impl Fn(&CStr),
 ) -> R {
-    // SAFETY: the caller's.
-    let Some(name) = (unsafe { guarded(path) }) else { return call(path) };
-    until(dir, name, |place| {
-        place.clear();
-        let done = call(place.path());
+    let judge = |place: &Place<'_>, done: R| {
         if done.has_failed() {
             return (!place.has_moved()).then_some(done);
         }
@@ -400,15 +404,7 @@ unsafe fn taking<R: Answer>(
             errno::kept(|| follow(left));
         }
         Some(done)
-    })
-}
-
-/// True if a guard's text is at `path`.
-pub(super) fn is_marked(dir: c_int, path: &CStr) -> bool {
-    absolute(dir, path, &mut room()).is_some_and(|path| sys::has_attribute(path, stand_in::MARK))
-}
-
-/// True if a guard that is a directory stands at `path`.
-pub(super) fn has_marker(dir: c_int, path: &CStr) -> bool {
-    join(path, MARKER, &mut room()).is_some_and(|marker| sys::exists(dir, marker))
+    };
+    // SAFETY: the caller's.
+    unsafe { judged(dir, path, call, judge) }
 }
