@@ -42,6 +42,10 @@ pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot, by: Option<u32>) -> Result<
     let _alone = daemon.registering.turn();
     withdraw_other_policies(daemon, &root, by)?;
     withdraw_replaced(&daemon.roots, daemon.engine.shm(), &root);
+    if let Some(pid) = by {
+        // Before others are withdrawn: a database that was killed and starts again finds its files as they were.
+        daemon.namers.add(&root, pid);
+    }
     withdraw_unnamed(daemon);
     let i = match table::add_root(&daemon.pool, &root) {
         Err(TableError::Full(_)) if daemon.roots.forget_gone(&daemon.pool, daemon.engine.shm())? > 0 => {
@@ -49,9 +53,6 @@ pub(crate) fn add(daemon: &Daemon, wanted: &AddRoot, by: Option<u32>) -> Result<
         }
         done => done?,
     };
-    if let Some(pid) = by {
-        daemon.namers.add(&root, pid);
-    }
     if let Some(slot) = daemon.engine.shm().root(i).filter(|slot| slot.kind().is_none()) {
         slot.publish(root.preset, root.policy, root.path.as_os_str().as_bytes(), dev);
     }
@@ -164,4 +165,62 @@ fn refuse_other_pool(root: &RootEntry, claim: &Claim) -> Result<(), GuardError> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+    use crate::options::Options;
+    use crate::{closing, register, start};
+
+    fn named(dir: &tempfile::TempDir) -> AddRoot {
+        let path = dir.path().to_owned();
+        AddRoot {
+            preset: "sqlite".into(),
+            policy: "tail".into(),
+            path: path.clone(),
+            data: path,
+            recovery: None,
+        }
+    }
+
+    fn sleeping() -> Child {
+        Command::new("sleep").arg("60").spawn().expect("started")
+    }
+
+    fn end(process: &mut Child) {
+        process.kill().expect("killed");
+        process.wait().expect("reaped");
+    }
+
+    /// The time from a crash to the first transaction included syncs of all files, one after the other.
+    #[test]
+    fn regression_a_database_that_starts_again_after_a_kill_finds_its_files_as_they_were() {
+        let ram = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        let [data, other] = [(); 2].map(|()| tempfile::tempdir_in("/var/tmp").expect("a directory"));
+        let pool = ram.path().join("pool");
+        seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
+        let options = Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
+        let mut daemon = start::start(&options).expect("started");
+        // Nobody would answer.
+        daemon.watch = crate::parts::watch::Watch::Blind;
+        let mut first = sleeping();
+        add(&daemon, &named(&data), Some(first.id())).expect("added");
+        let file = File::create(data.path().join("a-wal")).expect("created");
+        let is_known =
+            register::register(&daemon, &file.try_clone().expect("a copy").into()).ok().expect("managed");
+        drop(file);
+        let is_there = || daemon.files.get(is_known.slot).is_some_and(|file| file.reference == is_known);
+        end(&mut first);
+        let mut second = sleeping();
+        add(&daemon, &named(&data), Some(second.id())).expect("added again");
+        assert!(is_there(), "nobody else could have used it meanwhile");
+        end(&mut second);
+        add(&daemon, &named(&other), Some(std::process::id())).expect("added");
+        assert!(!is_there(), "nobody who lives has named it");
+        closing::forget_boot(&daemon);
+        start::release(&daemon);
+    }
 }
