@@ -172,12 +172,15 @@ fn story(pool: &Pool) -> String {
 }
 
 /// A file was removed after a sync of it, or the log's device, had failed: its records could not be retired before, and
-/// nobody can tell it from a file that was lost. The refusal is the promise kept (P5).
+/// nobody can tell it from a file that was lost. The refusal is the promise kept (P5). Of names see
+/// [`World::may_refuse`].
 fn failed_is_gone(world: &World, left: &AsCut) -> bool {
     let untouched = !left.is_touched();
     let may_live = |errors: u64| errors > 0 || world.log_has_failed();
-    untouched
-        && world.files.borrow().iter().zip(&left.files).any(|(file, left)| may_live(file.errors) && left.gone)
+    let is_gone = || {
+        world.files.borrow().iter().zip(&left.files).any(|(file, left)| may_live(file.errors) && left.gone)
+    };
+    untouched && (world.may_refuse() || is_gone())
 }
 
 /// P5: what is damaged is refused before anything is written.

@@ -98,12 +98,21 @@ impl Directory for Folder<'_> {
         let file = tree.find(self.folder, name.to_bytes())?;
         let inode = tree.inode(file)?;
         Some(Known {
-            kind: Kind::File,
+            kind: if inode.target.is_some() { Kind::Symlink } else { Kind::File },
             inode: names::inode_of(inode),
             links: tree.links(file),
             attributes: attributes(inode),
             handle: Some(self.world.handle_of(name.to_bytes(), inode)),
         })
+    }
+
+    fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        self.world.step();
+        let target = {
+            let tree = self.world.shelf().tree.borrow();
+            tree.inode(tree.find(self.folder, name.to_bytes())?)?.target.clone()
+        };
+        target.as_deref().map(op)
     }
 
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {

@@ -10,7 +10,7 @@
 //! | a move happens as a whole | both directories show it, or neither does |
 //! | no file has another's content | each byte is one that the file had at that place since its last acknowledged sync |
 //! | no file is doubled or a mixture | all names of a file lead to one inode, and an inode is one file |
-//! | a file that is made again is the same | its mode, and its bytes as above |
+//! | a file that is made again is the same | its mode, its bytes as above, what a symbolic link says |
 //!
 //! Not verified: owner, group and times; that a record was needed at all, and that a sync waits for nothing; a call of a
 //! process that died is taken to be under way until another one has been in its directory; states that differ only in
@@ -39,6 +39,8 @@ pub struct Ledger {
     begun: BTreeMap<usize, Begun>,
     /// Calls of the dead.
     left: Vec<Begun>,
+    /// Calls that failed with the log's device, which may have their records all the same.
+    failed: Vec<Begun>,
     /// Changes of both directories.
     across: Vec<u64>,
     /// Counts changes.
@@ -98,6 +100,7 @@ impl Ledger {
             files: BTreeMap::new(),
             begun: BTreeMap::new(),
             left: Vec::new(),
+            failed: Vec::new(),
             across: Vec::new(),
             now: 0,
             clock: 0,
@@ -120,6 +123,11 @@ impl Ledger {
         self.left.retain(|left| left.since > begun.since || !is_over(left));
     }
 
+    /// A thread's call fails because the log's device has.
+    pub fn failed(&mut self, thread: usize) {
+        self.failed.extend(self.begun.remove(&thread));
+    }
+
     /// A thread's process died.
     pub fn died(&mut self, thread: usize) {
         self.clock += 1;
@@ -132,9 +140,9 @@ impl Ledger {
         self.left.extend(std::mem::take(&mut self.begun).into_values());
     }
 
-    /// A file was made.
-    pub fn made(&mut self, file: usize, handle: Handle, mode: u32) {
-        self.files.insert(file, Written::of(handle, mode));
+    /// A file was made, or a symbolic link that says this.
+    pub fn made(&mut self, file: usize, handle: Handle, mode: u32, target: Option<&[u8]>) {
+        self.files.insert(file, Written::of(handle, mode).saying(target));
     }
 
     /// The kernel made a change.
@@ -180,13 +188,14 @@ impl Ledger {
     pub fn recovered(&mut self, tree: &Tree) {
         self.begun.clear();
         self.left.clear();
+        self.failed.clear();
         self.files.clear();
         self.across.clear();
         for folder in 0..tree.folders() {
             self.folders[folder] = Past::at(self.now, tree.names(folder).clone());
             for file in tree.names(folder).values() {
                 let Some(inode) = tree.inode(*file) else { continue };
-                let mut written = Written::of(inode.handle(), inode.mode);
+                let mut written = Written::of(inode.handle(), inode.mode).saying(inode.target.as_deref());
                 written.has(inode.content());
                 written.is_synced(written.newest());
                 self.files.insert(*file, written);

@@ -75,8 +75,10 @@ impl Namer {
     fn operation(&self) {
         let rng = &self.world.rng;
         match rng.below(100) {
-            0..24 => self.replace(),
-            24..36 => drop(self.make(&self.place())),
+            0..20 => self.replace(),
+            20..25 => self.deliver(),
+            25..28 => self.point(&self.place()),
+            28..36 => drop(self.make(&self.place())),
             36..48 => self.rewrite(rng.one_in(2)),
             48..58 => self.remove(&self.place()),
             58..68 => {
@@ -126,6 +128,15 @@ impl Namer {
         self.world.shelf().tree.borrow().find(*folder, name.to_bytes())
     }
 
+    /// The same of a file: nobody follows symbolic links.
+    fn find_file(&self, place: &Place) -> Option<usize> {
+        self.find(place).filter(|file| !self.is_link(*file))
+    }
+
+    fn is_link(&self, file: usize) -> bool {
+        self.world.shelf().tree.borrow().inode(file).is_some_and(|inode| inode.target.is_some())
+    }
+
     /// A new file takes the place of an old one, as most programs do it.
     fn replace(&self) {
         let rng = &self.world.rng;
@@ -143,9 +154,22 @@ impl Namer {
         }
     }
 
+    /// Mail comes: a file is written in one directory, and gets its name in another one, or in the same.
+    fn deliver(&self) {
+        let (from, to) = ((self.folder(), c"new".to_owned()), self.place());
+        let Some(open) = self.make(&from) else { return };
+        self.write(&open, false);
+        self.sync_file(&open);
+        self.link(&from, &to);
+        if !self.world.rng.one_in(6) {
+            self.remove(&from);
+        }
+        self.sync_folder(to.0);
+    }
+
     /// A file that is there gets other bytes.
     fn rewrite(&self, and_sync: bool) {
-        let Some(file) = self.find(&self.place()) else { return };
+        let Some(file) = self.find_file(&self.place()) else { return };
         let open = Open::of(&self.world, file);
         self.write(&open, self.world.rng.one_in(3));
         if and_sync {
@@ -154,7 +178,7 @@ impl Namer {
     }
 
     fn sync_at(&self, place: &Place) {
-        let Some(file) = self.find(place) else { return };
+        let Some(file) = self.find_file(place) else { return };
         self.sync_file(&Open::of(&self.world, file));
     }
 

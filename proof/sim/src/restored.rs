@@ -105,7 +105,9 @@ impl NameSpace for Restored<'_> {
         let tree = self.tree.borrow();
         let found = tree.find(self.folder, name).and_then(|file| tree.inode(file));
         let itself = |inode| self.world.handle_of(name, inode);
-        Ok(found.map(|inode| Here { itself: itself(inode), stands_for: inode.mark }))
+        let here =
+            |inode| Here { itself: itself(inode), stands_for: inode.mark, target: inode.target.clone() };
+        Ok(found.map(here))
     }
 
     fn is_kept(&self, file: &Handle) -> bool {
@@ -124,9 +126,15 @@ impl NameSpace for Restored<'_> {
         self.entries.get_or_init(list).get(file).cloned()
     }
 
-    fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {
+    fn make(&self, file: &Handle, attributes: &Attributes, target: Option<&[u8]>) -> io::Result<()> {
         let place = place(file);
         self.unlink(&place)?;
+        if let Some(target) = target {
+            self.world.count(|c| c.made_again += 1);
+            return self.step(|tree| {
+                tree.point(self.folder, &place, target, Some(*file));
+            });
+        }
         self.step(|tree| {
             tree.make(self.folder, &place, attributes.mode);
         })?;

@@ -75,7 +75,7 @@ fn lives(scene: &Scene, plan: &Plan) {
         world.add_file(vec![0x11; rng.below(5000).next_multiple_of(world.unit()) as usize]);
     }
     for _ in 0..plan.lives {
-        // The simulated directories are on a disk that does not fail.
+        // The simulated directories are on a disk that does not fail; the log's device may.
         world.failures.set(if rng.one_in(4) && !plan.names { 30 } else { 0 });
         world.commits.set(if rng.one_in(8) && !plan.names { 25 } else { 0 });
         world.haste.set(rng.pick(&[12, 40, 150]));
@@ -97,7 +97,7 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     let rng = &world.rng;
     let room = rng.pick(&[3, 4, 6, 12]);
     let engine = start(scene, room)?;
-    if let Some(block) = world.block.as_ref().filter(|_| rng.one_in(4) && !plan.names) {
+    if let Some(block) = world.block.as_ref().filter(|_| rng.one_in(4)) {
         block.may_fail(rng.pick(&[10, 40]));
     }
     if let Some(disk) = world.area.as_ref().filter(|_| rng.one_in(4)) {

@@ -141,6 +141,16 @@ impl Tree {
         inode
     }
 
+    /// A new symbolic link gets a name. Recovery may make it in place of another one.
+    pub fn point(&mut self, folder: usize, name: &[u8], target: &[u8], stands_for: Option<Handle>) -> usize {
+        let link = self.make(folder, name, 0o777);
+        if let Some(inode) = self.inodes.get_mut(&link) {
+            inode.target = Some(target.to_vec());
+            (inode.stood_for, inode.durable_stood_for) = (stands_for, stands_for);
+        }
+        link
+    }
+
     /// Names lead elsewhere, all of them in one step.
     pub fn lead(&mut self, leads: Vec<Lead>) {
         let mut concerned: Vec<usize> = leads.iter().filter_map(|(_, _, inode)| *inode).collect();

@@ -79,6 +79,8 @@ pub struct World {
     /// Files by number.
     pub files: RefCell<Vec<SimFile>>,
     descriptors: RefCell<BTreeMap<i32, usize>>,
+    /// An operator has to decide how it goes on.
+    is_left: Cell<bool>,
     /// Directories whose names are in the log, if there are any.
     pub shelf: Option<Shelf>,
     /// The newest daemon's engine.
@@ -145,6 +147,7 @@ impl World {
         let rng = Rng::new(plan.seed);
         let shelf = || Shelf::of(rng.range(1, 3) as usize, 512, rng.pick(&[1, 4]));
         Self {
+            is_left: Cell::new(false),
             shelf: plan.names.then(shelf),
             crowded: plan.is_crowded() && !plan.disk && !plan.names,
             atomic: plan.seed % 2 == 1,
@@ -200,7 +203,19 @@ impl World {
 
     /// True if a promise was broken.
     pub fn is_over(&self) -> bool {
-        self.violation.borrow().is_some()
+        self.violation.borrow().is_some() || self.is_left.get()
+    }
+
+    /// A program that goes on changing names when the log's device has failed leaves a directory that is not the one in
+    /// the log, and nothing can say so there. If the power fails then, a refusal is the promise kept (P5).
+    pub fn may_refuse(&self) -> bool {
+        self.shelf.is_some() && self.log_has_failed()
+    }
+
+    /// The log was refused, and its operator decides.
+    pub fn leave(&self) {
+        self.count(|c| c.refused += 1);
+        self.is_left.set(true);
     }
 
     /// Tells what happens, if anybody wants to know.

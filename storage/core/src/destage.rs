@@ -226,6 +226,7 @@ impl<'e> Destager<'e> {
         let last = inside.retires();
         // Collected while nobody is inside: none of these files can get a newer record at this moment.
         let captured: Vec<Captured> = self.engine.captured_in(file).collect();
+        let has_linked_out = slot.has_linked_out();
         // If a holder was lost inside, what it left half done is retired before another one comes in.
         let was_inherited = inside.inherited();
         let kept = was_inherited.then_some(inside);
@@ -234,7 +235,8 @@ impl<'e> Destager<'e> {
             false if was_inherited => files.sync_around(number),
             false => files.sync_directory(number, &captured),
         };
-        synced.inspect_err(|_| self.engine.distrust(file))?;
+        let mut others = || if has_linked_out { self.sync_other_directories(number, files) } else { Ok(()) };
+        synced.and_then(|()| others()).inspect_err(|_| self.engine.distrust(file))?;
         let entering = kept.map_or_else(|| self.engine.enter(self.who, file), Entering::Alone);
         let Entering::Alone(inside) = entering else { return Ok(()) };
         let fd = files.descriptor(number)?;
@@ -251,6 +253,13 @@ impl<'e> Destager<'e> {
             inside.settled();
         }
         Ok(())
+    }
+
+    /// A file of the directory in this slot got a name in another one. One without live records was synced since.
+    fn sync_other_directories(&self, number: u32, files: &mut dyn Files) -> io::Result<()> {
+        let is_other = |slot: &Slot<'_>| slot.number() != number && slot.state().has(Flag::DIRECTORY);
+        let mut others = self.engine.slots().filter(|slot| is_other(slot) && slot.is_dirty());
+        others.try_for_each(|slot| files.sync_directory(slot.number(), &[]))
     }
 
     /// True if commits wait for a log on a disk, which may be the file's.

@@ -10,7 +10,7 @@ use common::World;
 use common::directory::{Directory, attributes, handle, names};
 use seawall_core::Turn;
 use seawall_core::file::Flag;
-use seawall_core::format::NameChange;
+use seawall_core::format::{Across, NameChange};
 
 /// What the disk has when the power goes.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +177,7 @@ fn two_names_of_a_file_are_two_names_of_one_again() {
     assert!(directory.sync("tmp"));
     let (turn, file) = (directory.turn(), handle(&directory.at("tmp")));
     fs::hard_link(directory.at("tmp"), directory.at("object")).expect("linked");
-    assert!(turn.log(&NameChange::Linked { name: b"tmp", to: b"object", file }));
+    assert!(turn.log(&NameChange::Linked { name: b"tmp", to: b"object", file, across: Across::No }));
     turn.linked(inode(&directory.at("tmp")));
     turn.finish();
     assert_eq!(world.engine.captured(inode(&directory.at("tmp"))).expect("captured").links, 2);

@@ -4,101 +4,14 @@
 mod common;
 
 use std::cell::Cell;
-use std::ffi::CStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use common::World;
 use common::directory::{self, attributes, handle, names};
-use seawall_core::file::Stand;
+use common::front::{Front, inode};
+use seawall_core::Errno;
 use seawall_core::format::NameChange;
-use seawall_core::naming::{self, Directory, How, Kind, Known};
-use seawall_core::{Engine, Errno, FileRef, Owner, Place};
-
-/// A directory as a front reaches it.
-struct Front<'w> {
-    world: &'w World,
-    directory: &'w directory::Directory<'w>,
-    stand: Option<Stand>,
-    /// The disk refuses its next sync, as if the power went before it.
-    fails: Cell<bool>,
-}
-
-impl<'w> Front<'w> {
-    fn of(world: &'w World, directory: &'w directory::Directory<'w>) -> Self {
-        Self { world, directory, stand: world.engine.stand(directory.name), fails: Cell::new(false) }
-    }
-
-    fn path(&self, name: &CStr) -> std::path::PathBuf {
-        self.directory.at(std::ffi::OsStr::from_bytes(name.to_bytes()).to_str().expect("text"))
-    }
-}
-
-impl Place for Front<'_> {
-    fn changed_before(&self) -> u64 {
-        self.directory.changed()
-    }
-
-    fn changed(&self) -> u64 {
-        self.directory.changed()
-    }
-
-    fn sync(&self, with_files: bool) -> Result<(), Errno> {
-        if self.fails.get() { Err(Errno::IO) } else { Place::sync(self.directory, with_files) }
-    }
-
-    fn check(&self) -> Result<(), Errno> {
-        self.directory.check()
-    }
-}
-
-impl Directory for Front<'_> {
-    fn engine(&self) -> &Engine {
-        &self.world.engine
-    }
-
-    fn who(&self) -> Owner {
-        self.world.who(0)
-    }
-
-    fn reference(&self) -> FileRef {
-        self.directory.name
-    }
-
-    fn inode(&self) -> (u64, u64) {
-        inode(&self.path(c"."))
-    }
-
-    fn uid(&self) -> u32 {
-        self.path(c".").metadata().expect("there").uid()
-    }
-
-    fn keeps(&self, _name: &CStr) -> bool {
-        true
-    }
-
-    fn stand(&self) -> Option<Stand> {
-        self.stand
-    }
-
-    fn at(&self, name: &CStr) -> Option<Known> {
-        let path = self.path(name);
-        let links = path.symlink_metadata().ok()?.nlink();
-        let (attributes, handle) = (attributes(&path), Some(handle(&path)));
-        Some(Known { kind: Kind::File, inode: inode(&path), links, attributes, handle })
-    }
-
-    fn with_content<R>(&self, name: &CStr, _known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        Some(op(&fs::read(self.path(name)).ok()?))
-    }
-}
-
-fn inode(path: &Path) -> (u64, u64) {
-    let meta = path.metadata().expect("there");
-    (meta.dev(), meta.ino())
-}
+use seawall_core::naming::{self, Directory, How};
 
 fn made(directory: &directory::Directory<'_>, name: &str, content: &str) {
     fs::write(directory.make(name), content).expect("written");
@@ -216,4 +129,61 @@ fn a_file_is_announced_before_it_is_read_for_a_record() {
     assert!(turn.capture(id, &file, |record| record(&change)));
     assert!(world.engine.captured(id).is_some_and(|now| now.lsn > before.lsn));
     turn.finish();
+}
+
+/// Its records come back after a power cut, and whatever changed after them would be mixed with what they say: of a file
+/// that took another one's place neither would be there.
+#[test]
+fn names_do_not_change_in_a_directory_whose_records_could_not_be_retired() {
+    let world = World::new(16 << 20);
+    let directory = directory::Directory::of(&world);
+    made(&directory, "new", "of the new one");
+    made(&directory, "old", "of the old one");
+    let here = Front::of(&world, &directory);
+    here.fails.set(true);
+    let turn = naming::enter(&here);
+    turn.leave();
+    assert!(turn.must_refuse());
+    turn.finish();
+    here.fails.set(false);
+    let never = |_: bool| -> Result<(), Errno> { panic!("the kernel is not asked") };
+    let source = here.at(c"new");
+    let refused = [
+        naming::moving_within(&here, ((c"new", source), c"old"), How::Plain, never),
+        naming::removing(&here, c"new", never),
+        naming::making(&here, c"another", never),
+        naming::making_new(&here, c"another", || never(false)),
+        naming::linking_within(&here, (c"new", c"another"), || never(false)),
+        naming::other(&here, || never(false)),
+    ];
+    assert_eq!(refused, [Err(Errno::IO); 6]);
+    for name in ["new", "old"] {
+        fs::remove_file(directory.at(name)).expect("removed");
+    }
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(names(dir.path()), ["new", "old"]);
+}
+
+/// A thread that had looked at the directory before it entered the log changed it, while a record was being made.
+#[test]
+fn what_a_refused_removal_finds_gone_does_not_come_back_by_its_record() {
+    let world = World::new(16 << 20);
+    let directory = directory::Directory::of(&world);
+    made(&directory, "file", "first");
+    let here = Front::of(&world, &directory);
+    let done = naming::removing(&here, c"file", |_| -> Result<(), Errno> {
+        fs::remove_file(directory.at("file")).expect("removed");
+        Err(Errno::NOENT)
+    });
+    assert_eq!(
+        (done, directory.synced.borrow().len()),
+        (Err(Errno::NOENT), 1),
+        "the directory has left the log"
+    );
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(names(dir.path()), Vec::<String>::new());
 }

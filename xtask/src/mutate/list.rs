@@ -122,6 +122,9 @@ mutants! {
         "names: gone and back": "self.gone.remove(&file);" => "if !{m} { self.gone.remove(&file); }",
         "names: row N10": "        if !is_on_disk {\n            return" => "        if !is_on_disk || {m} {\n            return",
         "names: exchanged": "over.filter(|_| exchanged)" => "over.filter(|_| exchanged && !{m})",
+        "names: what a symbolic link says": "by_mark.or_else(|| self.link_at(at, here))" => "by_mark.or_else(|| self.link_at(at, here).filter(|_| !{m}))",
+        "names: linked from a directory that is behind": "self.file(file).seen.extend(before);" => "if !{m} { self.file(file).seen.extend(before); }",
+        "names: linked to a directory that was synced": "self.file(file).is_elsewhere = true," => "self.file(file).is_elsewhere = !{m},",
         "names: the newest content": "self.contents.values().max().copied()" => "(if {m} { self.contents.values().min() } else { self.contents.values().max() }).copied()",
     }
     "storage/core/src/engine/names.rs" {
@@ -143,6 +146,13 @@ mutants! {
         "names: seen before the entry": "if turn.still_stands(here.stand()) {" => "if {m} || turn.still_stands(here.stand()) {",
         "names: refused, and not taken back": "moved.filter(|_| done.is_err() && is_logged)" => "moved.filter(|_| done.is_err() && is_logged && !{m})",
         "names: refused elsewhere, and not taken back": "logged.filter(|_| done.is_err())" => "logged.filter(|_| done.is_err() && !{m})",
+    }
+    "storage/core/src/engine/naming/turns.rs" {
+        "names: the last name to go": "== known.links && is_its_own != captured.is_spread" => "== known.links && ({m} || is_its_own != captured.is_spread)",
+    }
+    "storage/core/src/engine/naming/linking.rs" {
+        "names: a link without what was captured": "is_known && carry((from, source, name), (to, target), known)" => "is_known && ({m} || carry((from, source, name), (to, target), known))",
+        "names: a link that was refused": "target.sync_captured();" => "if !{m} { target.sync_captured(); }",
     }
     "storage/core/src/destage.rs" {
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",

@@ -9,6 +9,8 @@ pub struct Written {
     pub handle: Handle,
     /// What it was made with.
     pub mode: u32,
+    /// It is a symbolic link that says this.
+    pub target: Option<Vec<u8>>,
     /// Its contents, oldest first, and how many there were before the first of these.
     versions: Vec<Vec<u8>>,
     before: u64,
@@ -17,7 +19,12 @@ pub struct Written {
 impl Written {
     /// A new file.
     pub fn of(handle: Handle, mode: u32) -> Self {
-        Self { handle, mode, versions: vec![Vec::new()], before: 0 }
+        Self { handle, mode, target: None, versions: vec![Vec::new()], before: 0 }
+    }
+
+    /// A symbolic link that says this, if it says anything.
+    pub fn saying(self, target: Option<&[u8]>) -> Self {
+        Self { target: target.map(<[u8]>::to_vec), ..self }
     }
 
     /// It holds this from now on.

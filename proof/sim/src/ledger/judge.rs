@@ -45,6 +45,9 @@ impl Ledger {
         if written.mode != found.mode {
             return Err(format!("file {file}: its mode is {:o}, and was {:o}", found.mode, written.mode));
         }
+        if written.target != found.target {
+            return Err(format!("file {file}: it says {:?}, and said {:?}", found.target, written.target));
+        }
         written.check(found.content()).map_err(|why| format!("file {file}: {why}"))
     }
 
@@ -70,7 +73,7 @@ impl Ledger {
 
     /// Calls that may be half done.
     fn open(&self) -> impl Iterator<Item = &Begun> {
-        self.begun.values().chain(&self.left)
+        self.begun.values().chain(&self.left).chain(&self.failed)
     }
 
     /// What a call that has changed nothing yet makes of a directory.

@@ -15,16 +15,15 @@ impl Namer {
     pub(super) fn make(&self, place: &Place) -> Option<Open<'_>> {
         let (folder, name) = place;
         let kernel = |_| match self.find(place) {
-            Some(file) => Open::of(&self.world, file),
-            None => Open { world: &self.world, file: self.world.makes(*folder, name.to_bytes()) },
+            Some(file) => Ok(Open::of(&self.world, file)),
+            None => Ok(Open { world: &self.world, file: self.world.makes(*folder, name.to_bytes()) }),
         };
-        self.world.naming(Act::Other(vec![*folder]), || match self.here(*folder) {
-            Some(here) if self.world.has(Planted::MadeUnlogged) => {
-                Some(naming::beside(&here, || kernel(false)))
-            }
-            Some(here) => Some(naming::making(&here, name, kernel)),
-            None => Some(kernel(false)),
-        })
+        let open = self.world.naming(Act::Other(vec![*folder]), || match self.here(*folder) {
+            Some(here) if self.world.has(Planted::MadeUnlogged) => naming::beside(&here, || kernel(false)),
+            Some(here) => naming::making(&here, name, kernel),
+            None => kernel(false),
+        });
+        open.ok().filter(|open| !self.is_link(open.file))
     }
 
     /// unlink(2).
@@ -110,9 +109,26 @@ impl Namer {
         };
         self.call(Act::Other(vec![from.0, to.0]), || match (self.here(from.0), self.here(to.0)) {
             (Some(here), _) if from.0 == to.0 => naming::linking_within(&here, (&from.1, &to.1), kernel),
-            (_, Some(there)) => naming::other(&there, kernel),
+            (Some(here), Some(there)) => naming::linking_across((&here, &from.1), (&there, &to.1), kernel),
+            (None, Some(there)) => naming::other(&there, kernel),
             (Some(here), None) => naming::beside(&here, kernel),
             (None, None) => kernel(),
+        });
+    }
+
+    /// symlink(2).
+    pub(super) fn point(&self, (folder, name): &Place) {
+        let target = self.world.rng.pick(&[&b"a"[..], b"b"]);
+        let kernel = || match self.find(&(*folder, name.clone())) {
+            Some(_) => Err(Errno::EXIST),
+            None => {
+                self.world.points(*folder, name.to_bytes(), target);
+                Ok(())
+            }
+        };
+        self.call(Act::Other(vec![*folder]), || match self.here(*folder) {
+            Some(here) => naming::making_new(&here, name, kernel),
+            None => kernel(),
         });
     }
 

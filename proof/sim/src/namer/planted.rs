@@ -1,5 +1,6 @@
 //! Fronts with a bug.
 
+use seawall_core::Errno;
 use seawall_core::format::{Across, NameChange};
 use seawall_core::naming::{self, Directory};
 
@@ -19,6 +20,7 @@ impl Namer {
                     let lead = (*folder, name.to_bytes().to_vec(), None);
                     self.world
                         .renames(|tree| tree.find(*folder, name.to_bytes()).map(|_| vec![lead]).ok_or(2))
+                        .map_err(Errno::from_raw_os_error)
                 })
             })
             .unwrap_or_default();

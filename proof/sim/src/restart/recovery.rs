@@ -74,6 +74,10 @@ pub fn recover(world: &Rc<World>) -> bool {
     match recover_into(&world.pool.borrow(), REPLAY, &Disks(world)) {
         Ok(_) => {}
         Err(RecoverError::Io { .. }) => return false,
+        Err(RecoverError::Unresolved(_)) if world.may_refuse() => {
+            world.leave();
+            return false;
+        }
         Err(e) => {
             world.violate(format!("recovery after a power cut: {e}"));
             return false;

@@ -23,6 +23,8 @@ pub struct Inode {
     pub stood_for: Option<Handle>,
     /// The same as a power cut leaves it.
     pub durable_stood_for: Option<Handle>,
+    /// It is a symbolic link that says this.
+    pub target: Option<Vec<u8>>,
     /// Descriptors of it.
     pub opens: u32,
     /// Nobody reaches it any more, but the disk may bring it back: its number is free.
@@ -41,6 +43,7 @@ impl Inode {
             durable_mark: None,
             stood_for: None,
             durable_stood_for: None,
+            target: None,
             opens: 0,
             is_free: false,
         }

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use seawall_core::file::captured::Captured;
 use seawall_core::format::Handle;
-use seawall_core::{Engine, FileRef};
+use seawall_core::{Engine, Errno, FileRef};
 
 use super::World;
 use crate::ledger::{Act, Due, Ledger};
@@ -105,12 +105,15 @@ impl World {
     }
 
     /// A call that changes names, up to its return.
-    pub fn naming<R>(&self, act: Act, call: impl FnOnce() -> R) -> R {
+    pub fn naming<R>(&self, act: Act, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
         let thread = self.thread.get();
         self.tell(|| format!("{act:?} ..."));
         self.shelf().ledger.borrow_mut().begin(thread, act);
         let done = call();
-        self.shelf().ledger.borrow_mut().end(thread);
+        match done.is_err() && self.log_has_failed() {
+            true => self.shelf().ledger.borrow_mut().failed(thread),
+            false => self.shelf().ledger.borrow_mut().end(thread),
+        }
         self.tell(|| "... returned".into());
         done
     }
@@ -135,20 +138,31 @@ impl World {
     /// The kernel makes a file.
     pub fn makes(&self, folder: usize, name: &[u8]) -> usize {
         let mode = self.rng.pick(&[0o600, 0o640, 0o755]);
-        let (file, handle) = {
+        let file = {
             let tree = &mut *self.shelf().tree.borrow_mut();
             let file = tree.make(folder, name, mode);
             tree.open(file, true);
-            (file, tree.inode(file).map(crate::tree::Inode::handle))
+            file
         };
+        self.has_made((folder, name), file, None);
+        file
+    }
+
+    /// The kernel makes a symbolic link.
+    pub fn points(&self, folder: usize, name: &[u8], target: &[u8]) {
+        let link = self.shelf().tree.borrow_mut().point(folder, name, target, None);
+        self.has_made((folder, name), link, Some(target));
+    }
+
+    fn has_made(&self, (folder, name): (usize, &[u8]), file: usize, target: Option<&[u8]>) {
+        let made = self.shelf().tree.borrow().inode(file).map(|inode| (inode.handle(), inode.mode));
         let leads = [(folder, name.to_vec(), Some(file))];
-        if let Some(handle) = handle {
+        if let Some((handle, mode)) = made {
             let mut ledger = self.shelf().ledger.borrow_mut();
-            ledger.made(file, handle, mode);
+            ledger.made(file, handle, mode, target);
             ledger.changed(self.thread.get(), &leads);
         }
         self.has_named(&leads);
-        file
     }
 
     fn has_named(&self, leads: &[Lead]) {

@@ -25,11 +25,15 @@
 //! directory leaves the log.
 //!
 //! A small file that is synced for the first time is captured: all of it becomes a record of its directory, so neither
-//! its inode nor its bytes wait for the disk. When such a file moves to another directory, its content goes into that
-//! directory's log first, so that a sync of a directory's names also makes durable what those names lead to.
+//! its inode nor its bytes wait for the disk. When such a file moves to another directory, or gets a name there, its
+//! content goes into that directory's log first, so that a sync of a directory's names also makes durable what those names
+//! lead to.
 //!
 //! The removal of one of a file's names is a record only if the log knows all of its names: a name that is not on the
-//! disk yet would be lost with the removed one.
+//! disk yet would be lost with the removed one. And the last name to go is in the directory whose log has the content.
+//!
+//! A directory that fails keeps its records, and then no call changes its names: each fails with EIO. After a power cut
+//! the records are replayed, and whatever came later would be mixed with what they say.
 //!
 //! What may not be trusted: that every change comes this way. Programs without Seawall and libc's own inner calls make
 //! names too. The directory's change time shows it: the time is noted after each known change, and if it differs later,
@@ -181,6 +185,14 @@ impl<P: Place> Turn<'_, P> {
         state.is_some_and(|state| state.has(Flag::TRACKED) && !state.has(Flag::FAILED | Flag::STUCK))
     }
 
+    /// True if the directory has left the log with records that could not be retired, because its disk or the log's device
+    /// failed. After a power cut those records are replayed, so no name may change any more: the directory would be a
+    /// mixture of what they say and what came later. Such a call fails with EIO.
+    pub fn must_refuse(&self) -> bool {
+        let slot = self.engine.file(self.directory);
+        slot.is_some_and(|slot| slot.state().has(Flag::FAILED) && slot.is_dirty())
+    }
+
     /// Makes a record of a change, durable if it has to be. False: the directory is out of the log, and its next fsync
     /// is real.
     pub fn log(&self, change: &NameChange<'_>) -> bool {
@@ -201,7 +213,9 @@ impl<P: Place> Turn<'_, P> {
     fn leave_with(&self, with_files: bool) {
         if let Some(inside) = &self.inside {
             // A holder that was lost may have been about to move a file: then the disk shows whether it did.
-            let with_files = with_files || inside.slot().has_live_content() || inside.inherited();
+            let slot = inside.slot();
+            let with_files =
+                with_files || slot.has_live_content() || slot.has_linked_out() || inside.inherited();
             let sync = || self.place.sync(with_files).and_then(|()| self.place.check());
             inside.leave(self.engine.pool(), Flag::NONE, sync);
             inside.is_known_up_to(0);

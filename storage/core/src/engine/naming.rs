@@ -2,16 +2,19 @@
 //!
 //! | call | in such a directory |
 //! |---|---|
-//! | creating a file or a directory; link within the directory | a record, made after the kernel's call and before it returns |
+//! | creating a file, a directory or a symbolic link; link within the directory | a record, made after the kernel's call and before it returns |
+//! | link to another one of them | a record in each, made after the kernel's call and before it returns |
 //! | unlink; rename of a file within the directory, exchange of two | a record, made before the kernel's call |
 //! | rename of a file to another one of them | a record in each, made before the kernel's call |
-//! | rmdir, symlink, mknod, rename of or over a directory, a link or rename to or from a directory that is not in the log, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
+//! | rmdir, mknod, rename of or over a directory, a link or rename to or from a directory that is not in the log, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
 //!
 //! What a front brings: the directory ([`Directory`]), and the kernel's call. How a path leads to a directory is the
 //! front's own affair.
 
 mod directory;
+mod linking;
 mod moving;
+mod turns;
 
 use core::ffi::CStr;
 
@@ -21,18 +24,23 @@ use rustix::io::Errno;
 use super::names::Turn;
 use crate::format::{Attributes, NameChange};
 pub use directory::{Directory, Kind, Known};
+pub use linking::{linking_across, linking_within};
 pub use moving::{How, moving_across, moving_within};
+use turns::{allowed, has_lost, knows_names, leads_to};
+pub use turns::{beside, enter};
 
 /// Most bytes of a file that becomes a record as a whole: a larger file is on the disk just as soon.
 pub const LARGEST: usize = 128 << 10;
 
-/// Nobody else changes a directory's names until the turn is finished.
-pub fn enter<D: Directory>(here: &D) -> Turn<'_, D> {
-    here.engine().enter_directory(here.who(), here.reference(), here)
-}
-
 /// Runs a call that may make a file. The call learns whether it will.
-pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) -> R) -> R {
+///
+/// # Errors
+/// The call's error, or [EIO](Turn::must_refuse), here and below.
+pub fn making<D: Directory, R>(
+    here: &D,
+    name: &CStr,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
+) -> Result<R, Errno> {
     if !here.keeps(name) {
         return beside(here, || call(false));
     }
@@ -42,7 +50,7 @@ pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) ->
         turn.finish();
         return call(false);
     }
-    let done = call(true);
+    let done = allowed(&[&turn]).and_then(|()| call(true));
     has_made(here, &turn, name);
     turn.finish();
     done
@@ -52,16 +60,22 @@ pub fn making<D: Directory, R>(here: &D, name: &CStr, call: impl FnOnce(bool) ->
 pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
     let Some(made) = here.at(name).filter(|_| here.keeps(name)) else { return };
     let is_own = made.attributes.uid == here.uid();
-    let attributes = match made.kind {
-        Kind::File if made.links == 1 => made.attributes,
+    let is_new = made.links == 1 || made.kind == Kind::Directory;
+    let Some(file) = made.handle.filter(|_| is_own && is_new) else { return turn.leave() };
+    let (bytes, attributes) = (name.to_bytes(), made.attributes);
+    let is_logged = match made.kind {
+        Kind::File => Some(turn.log(&NameChange::Made { name: bytes, file, attributes })),
         Kind::Directory => {
-            Attributes { mode: made.attributes.mode | Attributes::DIRECTORY, ..made.attributes }
+            let attributes = Attributes { mode: attributes.mode | Attributes::DIRECTORY, ..attributes };
+            Some(turn.log(&NameChange::Made { name: bytes, file, attributes }))
         }
-        _ => return turn.leave(),
+        Kind::Symlink => here.with_target(name, |target| {
+            turn.log(&NameChange::Symlink { name: bytes, file, attributes, target })
+        }),
+        Kind::Other => None,
     };
-    match made.handle.filter(|_| is_own) {
-        Some(file) => drop(turn.log(&NameChange::Made { name: name.to_bytes(), file, attributes })),
-        None => turn.leave(),
+    if is_logged.is_none() {
+        turn.leave();
     }
 }
 
@@ -89,17 +103,17 @@ pub fn resizing(
     if is_same || !is_any_programs() { Ok(()) } else { sync() }
 }
 
-/// mkdir(2).
+/// mkdir(2), symlink(2).
 ///
 /// # Errors
-/// The call's error, here and below.
-pub fn making_directory<D: Directory, R>(
+/// As for [`making`].
+pub fn making_new<D: Directory, R>(
     here: &D,
     name: &CStr,
     call: impl FnOnce() -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     let turn = enter(here);
-    let done = call();
+    let done = allowed(&[&turn]).and_then(|()| call());
     if done.is_ok() {
         has_made(here, &turn, name);
     }
@@ -108,10 +122,13 @@ pub fn making_directory<D: Directory, R>(
 }
 
 /// A call that no record can express.
-pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
+///
+/// # Errors
+/// As for [`making`].
+pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let turn = enter(here);
     turn.leave();
-    let done = call();
+    let done = allowed(&[&turn]).and_then(|()| call());
     turn.finish();
     done
 }
@@ -123,18 +140,10 @@ pub fn leaving<D: Directory>(here: &D) {
     turn.finish_outside();
 }
 
-/// Runs a call that changes names of no directory in the log, while nobody removes names here.
-pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
-    let turn = enter(here);
-    let done = call();
-    turn.finish();
-    done
-}
-
 /// unlink(2). The call learns whether the log has a record that the file is gone.
 ///
 /// # Errors
-/// The call's error.
+/// As for [`making`].
 pub fn removing<D: Directory, R>(
     here: &D,
     name: &CStr,
@@ -145,7 +154,7 @@ pub fn removing<D: Directory, R>(
     }
     let turn = enter(here);
     let (victim, bytes) = (here.at(name), name.to_bytes());
-    let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.file());
+    let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.entry());
     let is_logged = match gone {
         Some(file) => turn.log(&NameChange::Gone { name: bytes, file }),
         // Nothing to remove, or something that no record can express.
@@ -156,39 +165,16 @@ pub fn removing<D: Directory, R>(
             false
         }
     };
-    let done = call(is_logged);
+    let done = allowed(&[&turn]).and_then(|()| call(is_logged));
     if let Some(file) = gone.filter(|_| done.is_err() && is_logged) {
-        // Should this thread have lost the directory meanwhile, the record is retired.
-        turn.log(&NameChange::Is { name: bytes, file: Some(file) });
+        if leads_to(here, name, file) {
+            // Should this thread have lost the directory meanwhile, the record is retired.
+            turn.log(&NameChange::Is { name: bytes, file: Some(file) });
+        } else {
+            turn.leave();
+        }
     }
     has_lost(&turn, victim, done.is_ok());
-    turn.finish();
-    done
-}
-
-/// link(2) within a directory.
-///
-/// # Errors
-/// The call's error.
-pub fn linking_within<D: Directory, R>(
-    here: &D,
-    (name, to): (&CStr, &CStr),
-    call: impl FnOnce() -> Result<R, Errno>,
-) -> Result<R, Errno> {
-    let turn = enter(here);
-    let there = here.at(name);
-    let is_kept = here.keeps(name) && here.keeps(to);
-    let source = there.filter(|source| is_kept && source.file().is_some() && knows_names(here, source));
-    if source.is_none() && there.is_some() {
-        turn.leave();
-    }
-    let done = call();
-    if let Some(source) = source.filter(|_| done.is_ok() && turn.is_in_log())
-        && let Some(file) = source.file()
-        && turn.log(&NameChange::Linked { name: name.to_bytes(), to: to.to_bytes(), file })
-    {
-        turn.linked(source.inode);
-    }
     turn.finish();
     done
 }
@@ -225,22 +211,5 @@ pub fn has_attributes(fd: BorrowedFd<'_>) -> bool {
     match rustix::fs::flistxattr(fd, &mut names[..]) {
         Ok(len) => len > 0 && names[..len] != *LABEL,
         Err(error) => error != Errno::OPNOTSUPP,
-    }
-}
-
-/// True if the log knows every name of this file, which has one here: then the removal of one of them may be a record.
-/// An unknown name may not be on the disk yet, and the file would be lost with this one.
-fn knows_names<D: Directory>(here: &D, known: &Known) -> bool {
-    let captured = || here.engine().captured(known.inode);
-    known.links <= 1
-        || captured().is_some_and(|captured| {
-            captured.directory == here.reference() && u64::from(captured.links) == known.links
-        })
-}
-
-/// A file has lost a name, if `is_done`.
-fn has_lost<D: Directory>(turn: &Turn<'_, D>, victim: Option<Known>, is_done: bool) {
-    if let Some(victim) = victim.filter(|_| is_done) {
-        turn.lost(victim.inode, victim.links as u32);
     }
 }

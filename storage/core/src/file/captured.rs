@@ -27,9 +27,10 @@ const GENERATION: usize = 12;
 const DEV: usize = 16;
 const INO: usize = 24;
 const KIND: usize = 32;
-/// Bytes of the handle, and above them how many names the file has.
+/// Bytes of the handle, above them how many names the file has, and whether one of them is in another directory.
 const LEN: usize = 36;
 const LINKS_SHIFT: u32 = 16;
+const SPREAD: u32 = 1 << 31;
 const BYTES: usize = 40;
 
 /// A file that is in the log as a whole.
@@ -41,9 +42,10 @@ pub struct Captured {
     pub handle: Handle,
     /// The record's LSN.
     pub lsn: u64,
-    /// How many names it has, all of them in its directory and known to the log. If the kernel counts more, the others
-    /// are not known.
+    /// How many names it has, all of them known to the log. If the kernel counts more, the others are not known.
     pub links: u32,
+    /// It got one of its names in another directory; otherwise all of them are in `directory`.
+    pub is_spread: bool,
 }
 
 /// An entry that belongs to the caller until its record is in the log.
@@ -69,13 +71,14 @@ fn read(words: Words<'_>) -> Option<((u64, u64), Captured)> {
         chunk.copy_from_slice(&words.u64(BYTES + i * 8).load(Relaxed).to_le_bytes());
     }
     let word = words.u32(LEN).load(Relaxed);
-    let (len, links) = ((word & ((1 << LINKS_SHIFT) - 1)) as usize, word >> LINKS_SHIFT);
+    let (len, links) = ((word & ((1 << LINKS_SHIFT) - 1)) as usize, (word & !SPREAD) >> LINKS_SHIFT);
     let handle = Handle::new(words.u32(KIND).load(Relaxed) as i32, bytes.get(..len)?)?;
     let directory =
         FileRef { slot: words.u32(SLOT).load(Relaxed), generation: words.u32(GENERATION).load(Relaxed) };
     let inode = (words.u64(DEV).load(Relaxed), words.u64(INO).load(Acquire));
     // If the LSN has changed, the entry belongs to another file by now, or is about to.
-    (words.u64(LSN).load(SeqCst) == lsn).then_some((inode, Captured { directory, handle, lsn, links }))
+    let captured = Captured { directory, handle, lsn, links, is_spread: word & SPREAD != 0 };
+    (words.u64(LSN).load(SeqCst) == lsn).then_some((inode, captured))
 }
 
 /// True if the disk may lack what the record contains.
@@ -125,12 +128,23 @@ pub(crate) fn forget(shm: &Shm, inode: (u64, u64)) {
     }
 }
 
-/// The file with this inode has one more name, or one less, in its directory. The caller holds that directory's lock.
+/// The file with this inode has one more name, or one less. The caller holds the lock of the directory of that name: of
+/// a file with names in several directories two threads may say so at once.
 pub(crate) fn count(shm: &Shm, inode: (u64, u64), is_more: bool) {
     for words in entries(shm, inode).filter(|words| read(*words).is_some_and(|(found, _)| found == inode)) {
-        let word = words.u32(LEN).load(Relaxed);
-        let next = if is_more { word + (1 << LINKS_SHIFT) } else { word - (1 << LINKS_SHIFT) };
-        words.u32(LEN).store(next, Relaxed);
+        let (word, one) = (words.u32(LEN), 1 << LINKS_SHIFT);
+        if is_more {
+            word.fetch_add(one, SeqCst)
+        } else {
+            word.fetch_sub(one, SeqCst)
+        };
+    }
+}
+
+/// One of its names is in another directory from now on. The caller holds the locks of both.
+pub(crate) fn spread(shm: &Shm, inode: (u64, u64)) {
+    for words in entries(shm, inode).filter(|words| read(*words).is_some_and(|(found, _)| found == inode)) {
+        words.u32(LEN).fetch_or(SPREAD, SeqCst);
     }
 }
 

@@ -227,6 +227,11 @@ impl Inside<'_> {
     pub(crate) fn has_content(&self, lsn: u64) {
         self.slot().newest_content().store(lsn, SeqCst);
     }
+
+    /// The record with this LSN says that a file got a name in another directory.
+    pub(crate) fn links_out(&self, lsn: u64) {
+        self.slot().linked_out().store(lsn, SeqCst);
+    }
 }
 
 /// Holds.

@@ -64,6 +64,7 @@ impl Slot<'_> {
         self.solid_bytes().store(0, Relaxed);
         self.known_change().store(0, Relaxed);
         self.newest_content().store(0, Relaxed);
+        self.linked_out().store(0, Relaxed);
         self.unsynced().store(0, Relaxed);
         self.root_index().store(newcomer.root, Relaxed);
         self.class_number().store(newcomer.class as u32, Relaxed);

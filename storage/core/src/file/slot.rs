@@ -82,6 +82,9 @@ words! {
     newest_content: u64 @ 160,
     /// For a directory: changes that waited for a log on a disk or on other hosts since a sync of something in it.
     unsynced: u64 @ 168,
+    /// For a directory: the highest LSN of a record that a file of it got a name in another directory. A sync of this one
+    /// alone need not make that name durable, though its records say so.
+    linked_out: u64 @ 176,
 }
 
 /// How far a file's changes have come: two that are equal have no finished change between them.
@@ -223,6 +226,12 @@ impl<'a> Slot<'a> {
     /// True for a directory with a live record that contains all of a file: the disk may lack that file.
     pub fn has_live_content(self) -> bool {
         self.newest_content().load(SeqCst) > self.watermark()
+    }
+
+    /// True for a directory with a live record that a file of it got a name in another directory: a sync of this one
+    /// alone need not make that name durable, and its watermark would vouch for it.
+    pub(crate) fn has_linked_out(self) -> bool {
+        self.linked_out().load(SeqCst) > self.watermark()
     }
 
     #[inline]

@@ -18,6 +18,17 @@ pub enum NameChange<'a> {
         /// The attributes that it was made with.
         attributes: Attributes,
     },
+    /// A new symbolic link got this name.
+    Symlink {
+        /// In its directory.
+        name: &'a [u8],
+        /// The link.
+        file: Handle,
+        /// The attributes that it was made with.
+        attributes: Attributes,
+        /// What it says.
+        target: &'a [u8],
+    },
     /// The name no longer leads to this file.
     Gone {
         /// In its directory.
@@ -40,7 +51,7 @@ pub enum NameChange<'a> {
         /// Where both names are.
         across: Across,
     },
-    /// A file got one more name in the same directory.
+    /// A file got one more name.
     Linked {
         /// A name that it had before.
         name: &'a [u8],
@@ -48,6 +59,8 @@ pub enum NameChange<'a> {
         to: &'a [u8],
         /// The file.
         file: Handle,
+        /// Where both names are.
+        across: Across,
     },
     /// A file was synced: this is all of it.
     Content {
@@ -95,7 +108,7 @@ pub struct Elsewhere {
     pub generation: u32,
 }
 
-/// The directories of a rename.
+/// The directories of a rename or a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     /// Both names are in the record's directory.
@@ -122,9 +135,12 @@ impl<'a> NameChange<'a> {
     /// for its names not to lack the change.
     pub fn elsewhere(&self, lsn: u64) -> Option<(Elsewhere, u64)> {
         match *self {
-            Self::Moved { across: Across::From { other, first } | Across::To { other, first }, .. } => {
-                Some((other, if first == 0 { lsn } else { first }))
-            }
+            Self::Moved { across, .. } | Self::Linked { across, .. } => match across {
+                Across::No => None,
+                Across::From { other, first } | Across::To { other, first } => {
+                    Some((other, if first == 0 { lsn } else { first }))
+                }
+            },
             Self::Settled { held, .. } => held,
             _ => None,
         }
@@ -137,16 +153,22 @@ impl<'a> NameChange<'a> {
             Self::Gone { .. } | Self::Moved { .. } | Self::Is { .. } | Self::Settled { held: None, .. } => {
                 true
             }
-            Self::Made { .. } | Self::Linked { .. } | Self::Content { .. } | Self::Holds { .. } => false,
+            Self::Made { .. }
+            | Self::Symlink { .. }
+            | Self::Linked { .. }
+            | Self::Content { .. }
+            | Self::Holds { .. } => false,
             // The record that moves the file follows.
             Self::Settled { held: Some(_), .. } => false,
         }
     }
 
-    /// The content of the file, if the change has it.
+    /// The content of the file or the target of the symbolic link, if the change has it.
     pub fn data(&self) -> &'a [u8] {
         match self {
-            Self::Content { data, .. } | Self::Holds { data, .. } => data,
+            Self::Content { data, .. } | Self::Holds { data, .. } | Self::Symlink { target: data, .. } => {
+                data
+            }
             _ => &[],
         }
     }

@@ -1,7 +1,7 @@
 //! Changes of names as records: the payload of [`RecordKind::Names`](super::RecordKind).
 //!
 //! ```text
-//! header, 112 bytes │ name │ where it moves to │ content of the file
+//! header, 112 bytes │ name │ where it moves to │ content of the file, or target of the symbolic link
 //! ```
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
@@ -49,6 +49,9 @@ const CONTENT: u8 = 4;
 const SETTLED: u8 = 5;
 const IS: u8 = 6;
 const LINKED: u8 = 7;
+const SYMLINK: u8 = 8;
+/// Earlier versions know no link between two directories.
+const LINKED_ACROSS: u8 = 9;
 
 /// Two files have each other's name.
 const EXCHANGED: u8 = 1;
@@ -130,6 +133,11 @@ impl<'a> NameChange<'a> {
                 head.set_attributes(attributes);
                 (head.verb, head.file, first) = (MADE, *file, name);
             }
+            Self::Symlink { name, file, attributes, target } => {
+                head.set_attributes(attributes);
+                (head.verb, head.file, first) = (SYMLINK, *file, name);
+                head.data_len = u32::try_from(target.len()).ok()?;
+            }
             Self::Gone { name, file } => (head.verb, head.file, first) = (GONE, *file, name),
             Self::Moved { name, to, file, over, exchanged, across } => {
                 (head.verb, head.file, first, second) = (MOVED, *file, name, to);
@@ -137,8 +145,10 @@ impl<'a> NameChange<'a> {
                 head.set_across(across);
                 head.flags |= if *exchanged { EXCHANGED } else { 0 };
             }
-            Self::Linked { name, to, file } => {
-                (head.verb, head.file, first, second) = (LINKED, *file, name, to);
+            Self::Linked { name, to, file, across } => {
+                let verb = if *across == Across::No { LINKED } else { LINKED_ACROSS };
+                (head.verb, head.file, first, second) = (verb, *file, name, to);
+                head.set_across(across);
             }
             Self::Content { name, file, attributes, data } => {
                 head.set_attributes(attributes);
@@ -181,7 +191,15 @@ impl<'a> NameChange<'a> {
                 }
                 Self::Moved { name, to, file: file?, over, exchanged, across }
             }
-            LINKED if is_named && is_name(to) => Self::Linked { name, to, file: file? },
+            LINKED | LINKED_ACROSS if is_named && is_name(to) => {
+                if (head.verb == LINKED) != (across == Across::No) {
+                    return None;
+                }
+                Self::Linked { name, to, file: file?, across }
+            }
+            SYMLINK if is_named && !data.is_empty() && data.len() == head.data_len as usize => {
+                Self::Symlink { name, file: file?, attributes, target: data }
+            }
             CONTENT if is_named && data.len() == head.data_len as usize => {
                 Self::Content { name, file: file?, attributes, data }
             }
@@ -235,7 +253,10 @@ mod tests {
             moved(b"a", b"b", None, false, Across::No),
             moved(b"a", b"b", Some(b), true, Across::From { other, first: 0 }),
             moved(b"a", b"b", None, false, Across::To { other, first: 1 << 40 }),
-            NameChange::Linked { name: b"a", to: b"b", file: a },
+            NameChange::Linked { name: b"a", to: b"b", file: a, across: Across::No },
+            NameChange::Linked { name: b"a", to: b"b", file: a, across: Across::From { other, first: 0 } },
+            NameChange::Linked { name: b"a", to: b"b", file: a, across: Across::To { other, first: 9 } },
+            NameChange::Symlink { name: b"a", file: a, attributes, target: b"../b" },
             NameChange::Content { name: b"a", file: b, attributes, data: b"all of it" },
             NameChange::Content { name: b"a", file: b, attributes, data: b"" },
             NameChange::Holds { file: b, attributes, data: b"all of it" },
@@ -253,7 +274,7 @@ mod tests {
         let file = Handle::new(1, &[1; 8]).expect("short");
         for name in [&b""[..], b".", b"..", b"a/b", b"/etc/passwd", b"a\0b"] {
             assert_eq!(NameChange::decode(&stored(&NameChange::Gone { name, file })), None);
-            let linked = NameChange::Linked { name: b"a", to: name, file };
+            let linked = NameChange::Linked { name: b"a", to: name, file, across: Across::No };
             assert_eq!(NameChange::decode(&stored(&linked)), None);
         }
     }
@@ -266,7 +287,7 @@ mod tests {
         let whole = stored(&change);
         assert!((0..whole.len()).all(|len| NameChange::decode(&whole[..len]).is_none()));
         let mut unknown = whole.clone();
-        unknown[0] = 8;
+        unknown[0] = 10;
         assert_eq!(NameChange::decode(&unknown), None);
         assert_eq!(NameChange::decode(&[whole, vec![0]].concat()), None);
         assert!(Handle::new(1, &[0; NAMED_HANDLE_MAX + 1]).is_none());

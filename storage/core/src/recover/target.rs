@@ -82,13 +82,15 @@ pub struct At {
 }
 
 /// The file at a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Here {
     /// Its own handle.
     pub itself: Handle,
     /// A recovery of this pool made it again in place of this file. That mark may be older than the log: a power cut
     /// can bring it back after it was removed.
     pub stands_for: Option<Handle>,
+    /// What it says, if it is a symbolic link. Those carry no mark.
+    pub target: Option<Vec<u8>>,
 }
 
 /// Directories in the state in which they are found.
@@ -127,11 +129,11 @@ pub trait NameSpace {
     /// As [`Look::name_of`].
     fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
 
-    /// Makes a file again, at its place, and remembers what it stands for.
+    /// Makes a file again, at its place, and remembers what it stands for; with a target, a symbolic link.
     ///
     /// # Errors
     /// The disk's error. Recovery stops, and keeps the log.
-    fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()>;
+    fn make(&self, file: &Handle, attributes: &Attributes, target: Option<&[u8]>) -> io::Result<()>;
 
     /// Keeps the file that is at `name` in `from` at its place here as well.
     ///

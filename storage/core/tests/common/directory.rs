@@ -7,6 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
+
 use super::World;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::format::{Across, Attributes, Handle, NameChange};
@@ -50,7 +52,8 @@ impl Place for Directory<'_> {
 }
 
 pub fn handle(path: &Path) -> Handle {
-    let id = identity(File::open(path).expect("open")).expect("an identity");
+    let looking = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
+    let id = identity(File::from(looking.expect("open"))).expect("an identity");
     Handle::new(id.kind, &id.handle).expect("a short handle")
 }
 
@@ -150,7 +153,7 @@ impl<'w> Directory<'w> {
 }
 
 pub fn attributes(path: &Path) -> Attributes {
-    let meta = path.metadata().expect("there");
+    let meta = path.symlink_metadata().expect("there");
     Attributes {
         mode: meta.mode() & 0o7777,
         uid: meta.uid(),

@@ -7,6 +7,7 @@ pub mod steps;
 pub use calls::Calls;
 
 pub mod directory;
+pub mod front;
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -77,7 +77,7 @@ impl Fs {
         caller: Caller,
     ) -> Result<(Stat, INodeNo), Errno> {
         let mode = Mode::from_raw_mode(mode & 0o7777);
-        let logged: Logged = |here, name, call| naming::making_directory(here, name, call);
+        let logged: Logged = |here, name, call| naming::making_new(here, name, call);
         self.make(parent, name, caller, logged, |parent, name| mkdirat(parent.fd(), name, mode))
     }
 
@@ -106,7 +106,7 @@ impl Fs {
         target: &OsStr,
         caller: Caller,
     ) -> Result<(Stat, INodeNo), Errno> {
-        let logged: Logged = |here, _, call| naming::other(here, call);
+        let logged: Logged = |here, name, call| naming::making_new(here, name, call);
         self.make(parent, name, caller, logged, |parent, name| symlinkat(target, parent.fd(), name))
     }
 
@@ -169,7 +169,7 @@ impl Fs {
         Ok(())
     }
 
-    /// linkat(2) of a node. Within a directory it is a record.
+    /// linkat(2) of a node. Within a directory, and between two that are in the log, it is a record.
     fn linking(
         &self,
         node: &Node,
@@ -185,6 +185,9 @@ impl Fs {
         match (from, named::here(&self.log, parent.fd()).zip(named::text(name))) {
             (Some((from, old)), Some((here, new))) if from.is(&here) => {
                 naming::linking_within(&here, (old, &new), call)
+            }
+            (Some((from, old)), Some((here, new))) => {
+                naming::linking_across((&from, old), (&here, &new), call)
             }
             (_, Some((here, _))) => naming::other(&here, call),
             (Some((here, _)), None) => naming::beside(&here, call),

@@ -93,8 +93,9 @@ impl Fs {
             flags if flags == RenameFlags::EXCHANGE => How::Exchange,
             _ => How::Other,
         };
-        let is_file = seen.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
-        if how == How::Exchange || !is_file {
+        let kind = seen.map(|stat| FileType::from_raw_mode(stat.st_mode));
+        let is_one = matches!(kind, Some(FileType::RegularFile | FileType::Symlink));
+        if how == How::Exchange || !is_one {
             named::leaving(&self.log, old_dir.fd(), old);
             named::leaving(&self.log, new_dir.fd(), new);
         }

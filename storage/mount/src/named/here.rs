@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use seawall_core::file::{Flag, Stand};
 use seawall_core::format::{Attributes, Handle};
 use seawall_core::naming::{Directory, Kind, Known, LARGEST, has_attributes};
@@ -105,6 +105,7 @@ impl Directory for Here<'_> {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
             _ => Kind::Other,
         };
         let handle = || {
@@ -116,6 +117,10 @@ impl Directory for Here<'_> {
         let handle = if kind == Kind::Other { None } else { handle() };
         let (inode, attributes) = ((stat.st_dev, stat.st_ino), attributes(&stat));
         Some(Known { kind, inode, links: stat.st_nlink, attributes, handle })
+    }
+
+    fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        readlinkat(self.fd, name, Vec::new()).ok().map(|target| op(target.to_bytes()))
     }
 
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {

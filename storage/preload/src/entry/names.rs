@@ -257,7 +257,7 @@ pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Res
     let link = || unsafe_call!(SYS_symlinkat, to, dir, path);
     // SAFETY: the caller's.
     let path = unsafe { app::path(path) };
-    let done = path.map_or_else(link, |path| named::other(dir, path, link))?;
+    let done = path.map_or_else(link, |path| named::making_new(dir, path, link))?;
     let leads_to_data = path.is_some_and(|path| policy::may_be_tablespace(path.to_bytes()));
     if leads_to_data
         && let Some(engine) = session::engine().filter(|engine| policy::has_tablespaces(engine.shm()))
@@ -275,7 +275,7 @@ pub unsafe fn pointed(to: *const c_char, dir: c_int, path: *const c_char) -> Res
 pub unsafe fn made_directory(dir: c_int, path: *const c_char, mode: mode_t) -> Result<usize, Errno> {
     let make = || unsafe_call!(SYS_mkdirat, dir, path, mode);
     // SAFETY: the caller's.
-    unsafe { app::path(path) }.map_or_else(make, |path| named::making_directory(dir, path, make))
+    unsafe { app::path(path) }.map_or_else(make, |path| named::making_new(dir, path, make))
 }
 
 /// mknodat(2).

@@ -9,12 +9,12 @@ use seawall_wire::shm::Preset;
 
 use super::ask;
 use super::here::{engine, here, parent};
-use crate::app;
 use crate::sys::{self, Stat};
+use crate::{app, errno};
 
 /// A call that may make a file at this path. It learns whether it will, in a directory that is in the log, and whether no preset
 /// wants such a file before its first sync.
-pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> R) -> R {
+pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
     let Some((here, name)) = parent(dir, path, &mut room) else { return call(false) };
     let is_any = here.preset == Preset::Any
@@ -34,6 +34,11 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
         return call();
     };
     let turn = naming::enter(&here);
+    if turn.must_refuse() {
+        turn.finish();
+        errno::set(Errno::IO);
+        return -1;
+    }
     let fd = call();
     // SAFETY: as above; libc has changed it.
     let made = if fd < 0 { None } else { unsafe { app::path(template) } };
@@ -46,21 +51,17 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
     fd
 }
 
-/// mkdir(2).
-pub fn making_directory<R>(
-    dir: c_int,
-    path: &CStr,
-    call: impl FnOnce() -> Result<R, Errno>,
-) -> Result<R, Errno> {
+/// mkdir(2), symlink(2).
+pub fn making_new<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
     match parent(dir, path, &mut room) {
-        Some((here, name)) => naming::making_directory(&here, name, call),
+        Some((here, name)) => naming::making_new(&here, name, call),
         None => call(),
     }
 }
 
 /// A call that makes or removes something that no record can say.
-pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> R) -> R {
+pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
     match parent(dir, path, &mut room) {
         Some((here, _)) => naming::other(&here, call),
@@ -136,7 +137,8 @@ fn moving_between<R>(
     let beside = from.as_ref().filter(|_| old_dir == new_dir).and_then(|_| beside(old, new));
     let to = if beside.is_some() { None } else { parent(new_dir, new, &mut new_room) };
     let source = from.as_ref().and_then(|(here, name)| here.at(name));
-    if how == How::Exchange || source.is_none_or(|source| source.kind != Kind::File) {
+    if how == How::Exchange || source.is_none_or(|source| !matches!(source.kind, Kind::File | Kind::Symlink))
+    {
         leaving(old_dir, old);
         leaving(new_dir, new);
     }
@@ -164,8 +166,9 @@ fn beside<'p>(old: &CStr, new: &'p CStr) -> Option<&'p CStr> {
     (sys::are_beside(old, new) && !name.is_empty() && name.count_bytes() <= NAME_MAX).then_some(name)
 }
 
-/// linkat(2). What comes from another directory is synced by a real sync of this one. The first name of a file that was opened
-/// without one is a record of all that it has: what was synced of it before had no name that a power cut would leave.
+/// linkat(2). What comes from a directory that is not in the log is synced by a real sync of this one. The first name of a file
+/// that was opened without one is a record of all that it has: what was synced of it before had no name that a power cut would
+/// leave.
 pub fn linking<R>(
     (old_dir, old): (c_int, &CStr),
     (new_dir, new): (c_int, &CStr),
@@ -177,7 +180,7 @@ pub fn linking<R>(
     match (from.filter(|_| flags == 0), to, nameless(old_dir, old, flags)) {
         (_, Some((here, to)), Some((fd, stat))) => {
             let turn = naming::enter(&here);
-            let done = call();
+            let done = if turn.must_refuse() { Err(Errno::IO) } else { call() };
             if done.is_ok() && turn.is_in_log() && !here.capture_in(&turn, (fd, &stat), to) {
                 turn.leave();
             }
@@ -187,6 +190,7 @@ pub fn linking<R>(
         (Some((from, name)), Some((here, to)), _) if from.inode == here.inode => {
             naming::linking_within(&here, (name, to), call)
         }
+        (Some((from, name)), Some((here, to)), _) => naming::linking_across((&from, name), (&here, to), call),
         (_, Some((here, _)), _) => naming::other(&here, call),
         (Some((here, _)), None, _) => naming::beside(&here, call),
         (None, None, _) => call(),

@@ -101,14 +101,21 @@ impl Directory for Here {
 
     fn at(&self, name: &CStr) -> Option<Known> {
         let stat = sys::fstatat(self.fd, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
-        let kind = match (stat.regular, stat.directory) {
-            (true, _) => Kind::File,
-            (_, true) => Kind::Directory,
-            _ => Kind::Other,
+        let kind = match () {
+            () if stat.regular => Kind::File,
+            () if stat.directory => Kind::Directory,
+            () if stat.symlink => Kind::Symlink,
+            () => Kind::Other,
         };
         let handle = if kind == Kind::Other { None } else { handle(self.fd, name, 0) };
         let (inode, links, attributes) = ((stat.dev, stat.ino), stat.links, attributes(&stat));
         Some(Known { kind, inode, links, attributes, handle })
+    }
+
+    fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let mut room = [0; libc::PATH_MAX as usize];
+        let len = unsafe_call!(SYS_readlinkat, self.fd, name.as_ptr(), room.as_mut_ptr(), room.len()).ok()?;
+        room.get(..len).filter(|target| target.len() < room.len()).map(op)
     }
 
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {

@@ -30,6 +30,8 @@ pub struct Stat {
     pub regular: bool,
     /// True for a directory.
     pub directory: bool,
+    /// True for a symbolic link.
+    pub symlink: bool,
     /// st_mode.
     pub mode: libc::mode_t,
     /// st_mtime and its nanoseconds.
@@ -64,6 +66,7 @@ impl From<libc::stat> for Stat {
             permissions: s.st_mode & 0o777,
             regular: s.st_mode & libc::S_IFMT == libc::S_IFREG,
             directory: s.st_mode & libc::S_IFMT == libc::S_IFDIR,
+            symlink: s.st_mode & libc::S_IFMT == libc::S_IFLNK,
             mode: s.st_mode,
             modified: (s.st_mtime, s.st_mtime_nsec as u32),
             changed: (s.st_ctime as u64).wrapping_mul(1_000_000_000).wrapping_add(s.st_ctime_nsec as u64),

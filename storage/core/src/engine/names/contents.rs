@@ -103,6 +103,12 @@ impl<P: Place> Turn<'_, P> {
         }
     }
 
+    /// The same if the name that it had is in another directory, which is entered too.
+    pub fn linked_across(&self, inode: (u64, u64)) {
+        self.linked(inode);
+        captured::spread(self.engine.shm(), inode);
+    }
+
     /// The file with this inode, which had this many names, has lost one here, by a change that is logged.
     pub fn lost(&self, inode: (u64, u64), links: u32) {
         match &self.inside {

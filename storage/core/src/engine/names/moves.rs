@@ -1,4 +1,4 @@
-//! Moves between two directories: a record in each of them, which vouches for the other one.
+//! Moves and links between two directories: a record in each of them, which vouches for the other one.
 
 use super::{Place, Turn};
 use crate::format::{Across, Elsewhere, Handle, NameChange};
@@ -11,7 +11,11 @@ impl<P: Place> Turn<'_, P> {
             |across| NameChange::Moved { name: names.0, to: names.1, file, over, exchanged: false, across };
         // Once both have their records they do not leave: the watermark of the first one to leave would vouch for a
         // move that nobody has made.
-        let is_logged = self.is_in_log() && to.is_in_log() && self.may_wait() && self.log_both(to, moved);
+        let is_logged = self.is_in_log()
+            && to.is_in_log()
+            && self.may_wait()
+            && self.log_both(to, moved).is_some()
+            && self.is_hardened();
         if !is_logged {
             // What one record says of the other directory does not hold.
             self.leave();
@@ -25,18 +29,41 @@ impl<P: Place> Turn<'_, P> {
     pub fn take_back(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) {
         let exchanged = over.is_some();
         let back = |across| NameChange::Moved { name: names.1, to: names.0, file, over, exchanged, across };
-        to.log_both(self, back);
+        if to.log_both(self, back).is_some() {
+            to.is_hardened();
+        }
         // What was captured of the file is in the records of `to`: all of it comes to the disk with that directory, and
         // from then on the disk shows that nobody moved it.
         to.leave_with(true);
         self.leave();
     }
 
-    /// Makes the two records of a move from this directory, durable.
-    fn log_both<'n>(&self, to: &Self, moved: impl Fn(Across) -> NameChange<'n>) -> bool {
-        let first = to.append(&moved(Across::From { other: self.elsewhere(), first: 0 }));
-        let done = first.and_then(|first| self.append(&moved(Across::To { other: to.elsewhere(), first })));
-        done.is_some() && self.is_hardened()
+    /// A file of this directory has got one more name, in `to`, which is entered too: a record in each. False: neither
+    /// directory is in the log any more.
+    pub fn log_link(&self, to: &Self, names: (&[u8], &[u8]), file: Handle) -> bool {
+        let linked = |across| NameChange::Linked { name: names.0, to: names.1, file, across };
+        let lsn = if self.is_in_log() && to.is_in_log() { self.log_both(to, linked) } else { None };
+        if let Some((inside, lsn)) = self.inside.as_ref().zip(lsn) {
+            inside.links_out(lsn);
+        }
+        // One that was taken over meanwhile may lack the link, and its watermark would vouch for it.
+        let is_logged = lsn.is_some() && self.is_in_log() && to.is_in_log();
+        if !is_logged {
+            self.leave();
+            to.leave();
+        }
+        is_logged
+    }
+
+    /// What was captured of a file that has no name here is in this directory's records: it comes to the disk now.
+    pub fn sync_captured(&self) {
+        self.leave_with(true);
+    }
+
+    /// Makes the two records of a change from this directory to the other one. Returns the LSN of this directory's.
+    fn log_both<'n>(&self, to: &Self, change: impl Fn(Across) -> NameChange<'n>) -> Option<u64> {
+        let first = to.append(&change(Across::From { other: self.elsewhere(), first: 0 }))?;
+        self.append(&change(Across::To { other: to.elsewhere(), first }))
     }
 
     /// How a record of another directory refers to this one.

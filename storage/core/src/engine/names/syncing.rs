@@ -56,7 +56,8 @@ impl<P: Place> Turn<'_, P> {
         let slot = inside.slot();
         slot.count_real_sync();
         let covered = inside.covered(true);
-        self.place.sync(slot.has_live_content()).inspect_err(|error| slot.sync_failed(*error))?;
+        let with_files = slot.has_live_content() || slot.has_linked_out();
+        self.place.sync(with_files).inspect_err(|error| slot.sync_failed(*error))?;
         let is_covered = self.place.changed() == changed;
         if !is_covered {
             // A name was made unseen meanwhile: this sync may not cover it.

@@ -33,6 +33,9 @@ pub trait Directory: Place + Sized {
     /// What is at a name, if anything is. Links are not followed.
     fn at(&self, name: &CStr) -> Option<Known>;
 
+    /// Calls `op` with what the symbolic link at `name` says. `None`: there is none, or it says too much.
+    fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
+
     /// Calls `op` with the whole content of the small file at `name`, which was `known` a moment ago. `None`: it is
     /// another file by now, is too large, or has something that no record has room for.
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
@@ -41,7 +44,7 @@ pub trait Directory: Place + Sized {
 /// What is at a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// A regular file, a directory, or something else.
+    /// A regular file, a directory, a symbolic link, or something else.
     pub kind: Kind,
     /// Its st_dev and st_ino.
     pub inode: (u64, u64),
@@ -60,6 +63,8 @@ pub enum Kind {
     File,
     /// A directory.
     Directory,
+    /// A symbolic link.
+    Symlink,
     /// Anything else.
     Other,
 }
@@ -68,5 +73,10 @@ impl Known {
     /// Its identity, if it is a regular file that a record can name.
     pub(super) fn file(&self) -> Option<Handle> {
         self.handle.filter(|_| self.kind == Kind::File)
+    }
+
+    /// The same of a regular file or a symbolic link: what can move, and be removed, by a record.
+    pub(super) fn entry(&self) -> Option<Handle> {
+        self.handle.filter(|_| matches!(self.kind, Kind::File | Kind::Symlink))
     }
 }

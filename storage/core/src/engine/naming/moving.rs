@@ -4,8 +4,8 @@ use core::ffi::CStr;
 
 use rustix::io::Errno;
 
-use super::{Directory, Known, beside, enter, has_lost, knows_names};
-use crate::engine::Turn;
+use super::directory::{Directory, Known};
+use super::turns::{allowed, beside, carry, enter, enter_both, has_lost, knows_names, leads_to};
 use crate::format::{Across, Handle, NameChange};
 
 /// How a file moves.
@@ -23,7 +23,7 @@ pub enum How {
 /// log has a record that the file which had the new name is gone.
 ///
 /// # Errors
-/// The call's error.
+/// As for [`making`](super::making).
 pub fn moving_within<D: Directory, R>(
     here: &D,
     ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
@@ -39,7 +39,7 @@ pub fn moving_within<D: Directory, R>(
     let (source, victim) =
         if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
     let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
-    let over = victim.and_then(|victim| victim.file());
+    let over = victim.and_then(|victim| victim.entry());
     let is_kept = here.keeps(name) && here.keeps(to_name);
     let moved = moved(source, (here, victim), how).filter(|_| is_kept);
     let is_logged = match moved {
@@ -55,12 +55,16 @@ pub fn moving_within<D: Directory, R>(
             false
         }
     };
-    let done = call(is_logged && how == How::Plain);
+    let done = allowed(&[&turn]).and_then(|()| call(is_logged && how == How::Plain));
     if let Some(file) = moved.filter(|_| done.is_err() && is_logged) {
-        // By a single record: with one for each name, a power cut between them would leave the file at both, and the
-        // one that it was to replace at none.
-        let (exchanged, across) = (over.is_some(), Across::No);
-        turn.log(&NameChange::Moved { name: to, to: bytes, file, over, exchanged, across });
+        if leads_to(here, name, file) {
+            // By a single record: with one for each name, a power cut between them would leave the file at both, and
+            // the one that it was to replace at none.
+            let (exchanged, across) = (over.is_some(), Across::No);
+            turn.log(&NameChange::Moved { name: to, to: bytes, file, over, exchanged, across });
+        } else {
+            turn.leave();
+        }
     }
     has_lost(&turn, victim, done.is_ok() && moved.is_some() && how == How::Plain);
     turn.finish();
@@ -71,7 +75,7 @@ pub fn moving_within<D: Directory, R>(
 /// within one directory.
 ///
 /// # Errors
-/// The call's error.
+/// As for [`making`](super::making).
 pub fn moving_across<D: Directory, R>(
     (from, name): (&D, &CStr),
     (to, to_name): (&D, &CStr),
@@ -82,18 +86,12 @@ pub fn moving_across<D: Directory, R>(
         // The kernel reports it.
         return call(false);
     }
-    let (source, target) = if from.reference().slot < to.reference().slot {
-        let source = enter(from);
-        (source, enter(to))
-    } else {
-        let target = enter(to);
-        (enter(from), target)
-    };
+    let (source, target) = enter_both(from, to);
     let (file, victim) = (from.at(name), to.at(to_name));
     let is_kept = from.keeps(name) && to.keeps(to_name);
     let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
     let file = file.filter(|file| is_known && file.links == 1);
-    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.file()));
+    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.entry()));
     let logged = moved(file, (to, victim), how).zip(file).filter(|(moved, file)| {
         carry((from, &source, name), (to, &target), file) && source.log_move(&target, names, *moved, over)
     });
@@ -102,7 +100,7 @@ pub fn moving_across<D: Directory, R>(
         source.leave();
         target.leave();
     }
-    let done = call(is_logged);
+    let done = allowed(&[&source, &target]).and_then(|()| call(is_logged));
     if let Some((moved, _)) = logged.filter(|_| done.is_err()) {
         source.take_back(&target, names, moved, over);
     } else if is_logged && !(source.is_in_log() && target.is_in_log()) {
@@ -118,8 +116,8 @@ pub fn moving_across<D: Directory, R>(
 
 /// The file that moves, if a record can express that and what becomes of the file that was there.
 fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>), how: How) -> Option<Handle> {
-    let file = source?.file()?;
-    let over = victim.and_then(|victim| victim.file());
+    let file = source?.entry()?;
+    let over = victim.and_then(|victim| victim.entry());
     let is_victim_known = match (victim, how) {
         (_, How::Other) | (None, How::Exchange) => false,
         (Some(_), How::Exchange) => over.is_some(),
@@ -127,30 +125,4 @@ fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>),
         (None, How::Plain) => true,
     };
     (is_victim_known && over != Some(file)).then_some(file)
-}
-
-/// Moves the whole content of a file from one directory's records to those of another, to which the file is about to
-/// move: a sync of the other directory's names makes what they lead to durable too. False: the content stays, and so
-/// must the file.
-fn carry<D: Directory>(
-    (from, turn, name): (&D, &Turn<'_, D>, &CStr),
-    (to, target): (&D, &Turn<'_, D>),
-    known: &Known,
-) -> bool {
-    let Some(captured) = from.engine().captured(known.inode) else { return true };
-    let Some(file) = known.file() else { return false };
-    if captured.directory != from.reference() || captured.links != 1 || known.attributes.uid != to.uid() {
-        return false;
-    }
-    let attributes = known.attributes;
-    let is_carried = target.capture(known.inode, &file, |record| {
-        let content = |data: &[u8]| record(&NameChange::Holds { file, attributes, data });
-        from.with_content(name, known, content).flatten()
-    });
-    let held = from.engine().captured(known.inode);
-    let held = held.filter(|now| is_carried && now.directory == to.reference());
-    held.is_some_and(|held| {
-        let held = Some((target.elsewhere(), held.lsn));
-        turn.log(&NameChange::Settled { file, held })
-    })
 }

@@ -134,7 +134,7 @@ impl<N: NameSpace> Group<N> {
         let is_there = || {
             let names = self.names(at.directory).ok();
             let here = names.and_then(|names| names.look(&at.name).ok()?);
-            here.is_some_and(|here| self.history.identity(here) == *file)
+            here.is_some_and(|here| self.history.identity(at, &here) == *file)
         };
         (self.plan.steps.iter().any(is_made) || is_there()).then(|| at.clone())
     }

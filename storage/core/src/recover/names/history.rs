@@ -37,6 +37,10 @@ pub(super) struct File {
     contents: BTreeMap<u32, u64>,
     /// Names that it had when it got another one. The log may know nothing else of these names.
     pub seen: BTreeSet<At>,
+    /// It is a symbolic link that says this.
+    pub target: Option<Vec<u8>>,
+    /// It has had a name in a directory that was synced since: the log may know no more of that name.
+    is_elsewhere: bool,
 }
 
 /// A file got another name.
@@ -77,22 +81,32 @@ impl History {
         is_behind: impl Fn(Elsewhere, u64) -> bool,
     ) {
         let at = |name: &[u8]| At { directory, name: name.to_vec() };
+        // The other directory of the change, if its names may lack it.
+        let other = || {
+            let elsewhere = change.elsewhere(lsn).filter(|(other, lsn)| is_behind(*other, *lsn));
+            elsewhere.map(|(other, _)| other.slot)
+        };
         match *change {
             NameChange::Made { name, file, attributes } => {
                 self.leads(at(name), Some(file));
                 self.file(file).made = Some(attributes);
             }
+            NameChange::Symlink { name, file, attributes, target } => {
+                self.leads(at(name), Some(file));
+                let known = self.file(file);
+                (known.made, known.target) = (Some(attributes), Some(target.to_vec()));
+            }
             NameChange::Gone { name, file } => {
                 self.led(at(name), file);
                 self.leads(at(name), None);
-                self.gone.insert(file);
+                if !self.file(file).is_elsewhere {
+                    self.gone.insert(file);
+                }
             }
             NameChange::Moved { name, to, file, over, exchanged, across } => {
-                let elsewhere = change.elsewhere(lsn);
-                let other =
-                    elsewhere.filter(|(other, lsn)| is_behind(*other, *lsn)).map(|(other, _)| other.slot);
                 // A process that dies between its records and the kernel's call leaves the file where it was. Whoever
                 // takes one of the directories over syncs all of the file system first.
+                let other = other();
                 let is_on_disk = across != Across::No && other.is_none();
                 let (from, into) = match across {
                     Across::No => (Some(directory), Some(directory)),
@@ -103,10 +117,22 @@ impl History {
                 let into = into.map(|directory| At { directory, name: to.to_vec() });
                 self.moves(Move { file, from, into, over, exchanged, is_on_disk });
             }
-            NameChange::Linked { name, to, file } => {
-                self.leads(at(to), Some(file));
-                self.file(file).seen.insert(at(name));
-            }
+            NameChange::Linked { name, to, file, across } => match (across, other()) {
+                (Across::No, _) => {
+                    self.leads(at(to), Some(file));
+                    self.file(file).seen.insert(at(name));
+                }
+                (Across::From { .. }, other) => {
+                    self.leads(at(to), Some(file));
+                    // If that directory was synced since, the disk has the new name too: a sync of it that retires its
+                    // record of the link makes the link durable.
+                    let before = other.map(|directory| At { directory, name: name.to_vec() });
+                    self.file(file).seen.extend(before);
+                }
+                // The other directory's record says it.
+                (Across::To { .. }, Some(_)) => {}
+                (Across::To { .. }, None) => self.file(file).is_elsewhere = true,
+            },
             NameChange::Content { name, file, attributes, .. } => {
                 self.leads(at(name), Some(file));
                 self.file(file).has(attributes, (directory, lsn));
@@ -143,9 +169,17 @@ impl History {
     }
 
     /// The file's identity for this log: the file that it stands for, or the file itself if the log has never heard of
-    /// that one.
-    pub(super) fn identity(&self, here: Here) -> Handle {
-        here.stands_for.filter(|file| self.knows(file)).unwrap_or(here.itself)
+    /// that one. A symbolic link that was made again stands for the one that says the same.
+    pub(super) fn identity(&self, at: &At, here: &Here) -> Handle {
+        let by_mark = here.stands_for.filter(|file| self.knows(file));
+        by_mark.or_else(|| self.link_at(at, here)).unwrap_or(here.itself)
+    }
+
+    /// The symbolic link that the name leads to in the end, if what is there says the same.
+    fn link_at(&self, at: &At, here: &Here) -> Option<Handle> {
+        let target = here.target.as_ref().filter(|_| !self.knows(&here.itself))?;
+        let now = self.names.get(at)?.now?;
+        (self.files.get(&now)?.target.as_ref() == Some(target)).then_some(now)
     }
 
     /// True for a file that occurs in any change.

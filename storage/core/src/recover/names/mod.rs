@@ -150,7 +150,9 @@ impl<N: NameSpace> Names<N> {
 impl<N: NameSpace> Group<N> {
     fn apply(&self, pool: &Pool, scan: &Scan, step: &Step, report: &mut Report) -> io::Result<()> {
         match step {
-            Step::Make { file, place, attributes } => self.names(*place)?.make(file, attributes),
+            Step::Make { file, place, attributes, target } => {
+                self.names(*place)?.make(file, attributes, target.as_deref())
+            }
             Step::Fill { file, place, at, lsn } => {
                 let parts = scan.live.get(lsn).ok_or_else(|| io::Error::other("its record is gone"))?;
                 let bytes = whole(pool, parts)?;

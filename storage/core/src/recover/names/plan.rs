@@ -38,8 +38,8 @@ pub(super) struct Plan {
 /// done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A file is made again.
-    Make { file: Handle, place: u32, attributes: Attributes },
+    /// A file is made again; with a target, a symbolic link.
+    Make { file: Handle, place: u32, attributes: Attributes, target: Option<Vec<u8>> },
     /// The file is kept, which is at this name now; the name may lead elsewhere soon.
     Keep { file: Handle, place: u32, at: At },
     /// The file gets the content of the record. It is at a name, or was made or kept before.
@@ -146,7 +146,7 @@ impl<'a, L: Look> Facts<'a, L> {
     /// The file at this name on the disk.
     fn found(&self, at: &At) -> Result<Option<Handle>, Conflict> {
         let here = self.look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
-        Ok(here.map(|here| self.history.identity(here)))
+        Ok(here.map(|here| self.history.identity(at, &here)))
     }
 
     /// The file that the name leads to in the end (N10).
@@ -193,7 +193,10 @@ impl<'a, L: Look> Facts<'a, L> {
                 }
                 (None, Some(attributes)) => match look.name_of(wanted.directory, &file) {
                     Some(to) => return Err(Conflict::Moved(wanted.clone(), to)),
-                    None => steps.push(Step::Make { file, place, attributes }),
+                    None => {
+                        let target = known.and_then(|known| known.target.clone());
+                        steps.push(Step::Make { file, place, attributes, target });
+                    }
                 },
             }
             let content = known.and_then(|known| known.content());

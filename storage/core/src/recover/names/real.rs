@@ -104,6 +104,20 @@ impl RealDirectory {
         Ok(rustix::fs::openat(&self.directory, place, flags, Mode::empty())?)
     }
 
+    /// A symbolic link has no descriptor to sync it by: it becomes durable with its directory.
+    fn make_link(&self, place: &Path, attributes: &Attributes, target: &[u8]) -> io::Result<()> {
+        let Attributes { uid, gid, modified, .. } = *attributes;
+        self.unlink(place.as_os_str())?;
+        rustix::fs::symlinkat(OsStr::from_bytes(target), &self.directory, place)?;
+        let is = rustix::fs::statat(&self.directory, place, AtFlags::SYMLINK_NOFOLLOW)?;
+        if (is.st_uid, is.st_gid) != (uid, gid) {
+            let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+            rustix::fs::chownat(&self.directory, place, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        let times = modified_at(modified);
+        Ok(rustix::fs::utimensat(&self.directory, place, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
     fn make_file(&self, place: &Path) -> io::Result<OwnedFd> {
         self.unlink(place.as_os_str())?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -116,6 +130,17 @@ impl RealDirectory {
             done => Ok(done?),
         }
     }
+}
+
+/// The time of the last modification, and of the last access as it is.
+fn modified_at((tv_sec, tv_nsec): (i64, u32)) -> Timestamps {
+    let last_modification = Timespec { tv_sec, tv_nsec: tv_nsec.into() };
+    Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification }
+}
+
+/// What a symbolic link says. `None`: it is none.
+fn target(file: &File) -> Option<Vec<u8>> {
+    rustix::fs::readlinkat(file, "", Vec::new()).ok().map(std::ffi::CString::into_bytes)
 }
 
 /// Gives a file its owner, group and mode.
@@ -149,7 +174,11 @@ impl NameSpace for RealDirectory {
 
     fn look(&self, name: &[u8]) -> Result<Option<Here>, String> {
         let found = self.handle(OsStr::from_bytes(name)).map_err(|e| format!("cannot be examined: {e}"))?;
-        Ok(found.map(|(file, itself)| Here { itself, stands_for: self.stands_for(&file) }))
+        Ok(found.map(|(file, itself)| Here {
+            itself,
+            stands_for: self.stands_for(&file),
+            target: target(&file),
+        }))
     }
 
     fn is_kept(&self, file: &Handle) -> bool {
@@ -160,8 +189,11 @@ impl NameSpace for RealDirectory {
         self.entries.get_or_init(|| self.list()).get(file).cloned()
     }
 
-    fn make(&self, file: &Handle, attributes: &Attributes) -> io::Result<()> {
+    fn make(&self, file: &Handle, attributes: &Attributes, target: Option<&[u8]>) -> io::Result<()> {
         let place = place(file);
+        if let Some(target) = target {
+            return self.make_link(&place, attributes, target);
+        }
         let is_directory = attributes.is_directory();
         let made = if is_directory { self.make_directory(&place)? } else { self.make_file(&place)? };
         give(&made, attributes)?;
@@ -191,10 +223,7 @@ impl NameSpace for RealDirectory {
         give(&open, attributes)?;
         open.write_all_at(data, 0)?;
         open.set_len(data.len() as u64)?;
-        let last_modification =
-            Timespec { tv_sec: attributes.modified.0, tv_nsec: attributes.modified.1.into() };
-        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        rustix::fs::futimens(&open, &Timestamps { last_access, last_modification })?;
+        rustix::fs::futimens(&open, &modified_at(attributes.modified))?;
         open.sync_all()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::history::History;
 use super::super::plan::{Conflict, Plan, Step};
-use super::program::{Event, OLD, OWNER, at, file, handle};
+use super::program::{Event, OLD, OWNER, at, file, handle, target};
 use crate::format::Handle;
 use crate::recover::target::{At, Here, Look};
 
@@ -33,9 +33,11 @@ pub(super) struct Inode {
 
 impl Look for Disk {
     fn look(&self, at: &At) -> Result<Option<Here>, String> {
-        let here = |inode: &Inode| match inode.is_another {
-            true => Here { itself: inode.itself, stands_for: Some(inode.is) },
-            false => Here { itself: inode.is, stands_for: None },
+        let here = |inode: &Inode| {
+            let target = target(file(&inode.is)).map(|says| says.to_vec());
+            // Symbolic links carry no mark.
+            let stands_for = (inode.is_another && target.is_none()).then_some(inode.is);
+            Here { itself: inode.itself, stands_for, target }
         };
         Ok(self.names.get(at).map(|inode| here(&self.inodes[*inode])))
     }

@@ -11,6 +11,8 @@ use crate::recover::target::At;
 /// Where files may be: their directories' slots, and names.
 const PLACES: [(u32, &[u8]); 5] = [(3, b"a"), (3, b"b"), (3, b"c"), (9, b"a"), (9, b"d")];
 pub(super) const OWNER: u32 = 7;
+/// The handles of symbolic links begin here; the last digit is what one says.
+const LINKS: u32 = 100_000;
 /// The disk has had these from the start, and the log does not know how they came there.
 pub(super) const OLD: [(usize, u32); 2] = [(0, 101), (1, 102)];
 
@@ -26,6 +28,8 @@ pub(super) enum Act {
     Move(usize, usize),
     Exchange(usize, usize),
     Link(usize, usize),
+    /// A symbolic link, which says one of a few things.
+    Point(usize, u8),
     Fill(usize, u8),
     Sync(usize),
     /// A real sync of a file that was captured before.
@@ -47,7 +51,9 @@ pub(super) enum Record {
     Gone(usize, u32),
     /// The last field is the name in whose directory the record is; the record for the new name comes first.
     Moved(usize, usize, u32, Option<u32>, bool, usize),
-    Linked(usize, usize, u32),
+    /// The last field is the name in whose directory the record is; the record for the new name comes first.
+    Linked(usize, usize, u32, usize),
+    Pointed(usize, u32),
     Content(usize, u32, u8),
     /// In the directory of the first field.
     Holds(u32, u32, u8),
@@ -79,6 +85,13 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
     let directory = |place: usize| PLACES[place].0;
     for act in acts {
         let links = |names: &[Option<u32>], file: u32| names.iter().filter(|is| **is == Some(file)).count();
+        // A name in the directory that has a file's content does not go while there is one elsewhere.
+        let stays = |names: &[Option<u32>], files: &BTreeMap<u32, Known>, at: usize| {
+            let Some(file) = names[at] else { return false };
+            let captured = files.get(&file).and_then(|known| known.captured);
+            let elsewhere = |other: usize| names[other] == Some(file) && directory(other) != directory(at);
+            captured.is_some_and(|(of, _)| of == directory(at)) && (0..PLACES.len()).any(elsewhere)
+        };
         match *act {
             Act::Make(at) if names[at].is_none() => {
                 names[at] = Some(next);
@@ -86,13 +99,30 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 events.push(Event::Record(Record::Made(at, next)));
                 next += 1;
             }
-            Act::Link(from, to) if directory(from) == directory(to) && names[to].is_none() => {
-                let Some(file) = names[from] else { continue };
+            Act::Link(from, to) if names[to].is_none() => {
+                let Some(file) = names[from].filter(|file| target(*file).is_none()) else { continue };
+                let is_across = directory(from) != directory(to);
+                if is_across && links(&names, file) > 1 {
+                    continue;
+                }
+                if is_across {
+                    events.extend(carried(&mut files, file, directory(to)));
+                }
                 names[to] = Some(file);
                 events.push(Event::Change(vec![(to, Some(file))]));
-                events.push(Event::Record(Record::Linked(from, to, file)));
+                events.push(Event::Record(Record::Linked(from, to, file, to)));
+                if is_across {
+                    events.push(Event::Record(Record::Linked(from, to, file, from)));
+                }
             }
-            Act::Remove(at) => {
+            Act::Point(at, says) if names[at].is_none() => {
+                let link = LINKS + 10 * next + u32::from(says);
+                names[at] = Some(link);
+                events.push(Event::Change(vec![(at, Some(link))]));
+                events.push(Event::Record(Record::Pointed(at, link)));
+                next += 1;
+            }
+            Act::Remove(at) if !stays(&names, &files, at) => {
                 let Some(file) = names[at].take() else { continue };
                 events.push(Event::Record(Record::Gone(at, file)));
                 events.push(Event::Change(vec![(at, None)]));
@@ -106,7 +136,7 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 events.push(Event::Record(Record::Moved(from, to, file, Some(over), true, from)));
                 events.push(Event::Change(vec![(from, Some(over)), (to, Some(file))]));
             }
-            Act::Move(from, to) if from != to && names[from] != names[to] => {
+            Act::Move(from, to) if from != to && names[from] != names[to] && !stays(&names, &files, to) => {
                 let Some(file) = names[from] else { continue };
                 let is_across = directory(from) != directory(to);
                 if is_across && links(&names, file) > 1 {
@@ -115,12 +145,7 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 let over = names[to].replace(file);
                 names[from] = None;
                 if is_across {
-                    if let Some((was, _)) = files.get(&file).and_then(|known| known.captured) {
-                        let content = files[&file].content;
-                        events.push(Event::Record(Record::Holds(directory(to), file, content)));
-                        events.push(Event::Record(Record::Settled(was, file, Some(directory(to)))));
-                        files.entry(file).or_default().captured = Some((directory(to), content));
-                    }
+                    events.extend(carried(&mut files, file, directory(to)));
                     events.push(Event::Record(Record::Moved(from, to, file, over, false, to)));
                 }
                 events.push(Event::Record(Record::Moved(from, to, file, over, false, from)));
@@ -132,7 +157,8 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 }
             }
             Act::Sync(at) => {
-                let Some(file) = names[at].filter(|file| links(&names, *file) == 1) else { continue };
+                let is_alone = |file: &u32| links(&names, *file) == 1 && target(*file).is_none();
+                let Some(file) = names[at].filter(is_alone) else { continue };
                 let known = files.entry(file).or_default();
                 // A second sync is left to the disk.
                 if known.captured.is_none() {
@@ -141,17 +167,35 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 }
             }
             Act::Settle(at) => {
-                let Some(file) = names[at] else { continue };
+                let Some(file) = names[at].filter(|file| target(*file).is_none()) else { continue };
                 let known = files.entry(file).or_default();
                 events.push(Event::Committed(file, known.content));
                 if let Some((directory, _)) = known.captured.take() {
                     events.push(Event::Record(Record::Settled(directory, file, None)));
                 }
             }
-            Act::Make(_) | Act::Move(..) | Act::Link(..) | Act::Exchange(..) => {}
+            Act::Make(_)
+            | Act::Remove(_)
+            | Act::Move(..)
+            | Act::Link(..)
+            | Act::Point(..)
+            | Act::Exchange(..) => {}
         }
     }
     events
+}
+
+/// What was captured of a file goes into another directory's records.
+fn carried(files: &mut BTreeMap<u32, Known>, file: u32, to: u32) -> Vec<Event> {
+    let Some((was, _)) = files.get(&file).and_then(|known| known.captured) else { return Vec::new() };
+    let content = files[&file].content;
+    files.entry(file).or_default().captured = Some((to, content));
+    vec![Event::Record(Record::Holds(to, file, content)), Event::Record(Record::Settled(was, file, Some(to)))]
+}
+
+/// What a symbolic link says. `None`: it is a file.
+pub(super) fn target(file: u32) -> Option<[u8; 1]> {
+    (file >= LINKS).then_some([(file % 10) as u8])
 }
 
 /// Adds a record to the history of these directories.
@@ -167,17 +211,17 @@ pub(super) fn add(history: &mut History, lsn: u64, record: Record) {
         Record::Gone(at, file) => add(PLACES[at].0, NameChange::Gone { name: name(at), file: handle(file) }),
         Record::Moved(from, to, file, over, exchanged, of) => {
             let (file, over) = (handle(file), over.map(handle));
-            let other = |at: usize| Elsewhere { slot: PLACES[at].0, generation: 1 };
-            let across = match PLACES[from].0 == PLACES[to].0 {
-                true => Across::No,
-                false if of == to => Across::From { other: other(from), first: 0 },
-                false => Across::To { other: other(to), first: lsn - 1 },
-            };
+            let across = across((from, to, of), lsn);
             let moved = NameChange::Moved { name: name(from), to: name(to), file, over, exchanged, across };
             add(PLACES[of].0, moved);
         }
-        Record::Linked(from, to, file) => {
-            add(PLACES[to].0, NameChange::Linked { name: name(from), to: name(to), file: handle(file) });
+        Record::Linked(from, to, file, of) => {
+            let (file, across) = (handle(file), across((from, to, of), lsn));
+            add(PLACES[of].0, NameChange::Linked { name: name(from), to: name(to), file, across });
+        }
+        Record::Pointed(at, file) => {
+            let target = &target(file).expect("a link")[..];
+            add(PLACES[at].0, NameChange::Symlink { name: name(at), file: handle(file), attributes, target });
         }
         Record::Content(at, file, is) => {
             let data = &data(is)[..];
@@ -194,6 +238,16 @@ pub(super) fn add(history: &mut History, lsn: u64, record: Record) {
     }
 }
 
+/// How the record in the directory of `of` says where both names are.
+fn across((from, to, of): (usize, usize, usize), lsn: u64) -> Across {
+    let other = |at: usize| Elsewhere { slot: PLACES[at].0, generation: 1 };
+    match PLACES[from].0 == PLACES[to].0 {
+        true => Across::No,
+        false if of == to => Across::From { other: other(from), first: 0 },
+        false => Across::To { other: other(to), first: lsn - 1 },
+    }
+}
+
 pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
     let at = || 0..PLACES.len();
     let act = prop_oneof![
@@ -202,6 +256,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         4 => (at(), at()).prop_map(|(from, to)| Act::Move(from, to)),
         1 => (at(), at()).prop_map(|(from, to)| Act::Exchange(from, to)),
         2 => (at(), at()).prop_map(|(from, to)| Act::Link(from, to)),
+        1 => (at(), 0..2_u8).prop_map(|(at, says)| Act::Point(at, says)),
         2 => (at(), any::<u8>()).prop_map(|(at, byte)| Act::Fill(at, byte)),
         3 => at().prop_map(Act::Sync),
         1 => at().prop_map(Act::Settle),
