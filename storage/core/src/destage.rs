@@ -255,11 +255,18 @@ impl<'e> Destager<'e> {
         Ok(())
     }
 
-    /// A file of the directory in this slot got a name in another one. One without live records was synced since.
+    /// A file of the directory in this slot got a name in another one. One without live records was synced since; one that
+    /// cannot be reached is synced with all of the file system.
     fn sync_other_directories(&self, number: u32, files: &mut dyn Files) -> io::Result<()> {
         let is_other = |slot: &Slot<'_>| slot.number() != number && slot.state().has(Flag::DIRECTORY);
         let mut others = self.engine.slots().filter(|slot| is_other(slot) && slot.is_dirty());
-        others.try_for_each(|slot| files.sync_directory(slot.number(), &[]))
+        others.try_for_each(|slot| match files.descriptor(slot.number()).is_ok() {
+            // The kernel tells the error once, and it is about that directory too.
+            true => {
+                files.sync_directory(slot.number(), &[]).inspect_err(|_| self.engine.distrust(slot.file()))
+            }
+            false => files.sync_around(number),
+        })
     }
 
     /// True if commits wait for a log on a disk, which may be the file's.

@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
@@ -10,7 +11,9 @@ use common::World;
 use common::directory::{self, names};
 use common::front::{Front, inode};
 use seawall_core::Errno;
+use seawall_core::destage::{Destager, Files};
 use seawall_core::file::Flag;
+use seawall_core::file::captured::Captured;
 use seawall_core::naming::{self, Directory};
 
 /// What the disk has when the power goes.
@@ -148,6 +151,45 @@ fn a_link_that_the_kernel_refuses_leaves_the_content_on_the_disk() {
     assert_eq!(mail.synced()[1], [true], "all files were synced");
     assert_eq!(world.engine.captured(inode(&mail.from.at("mail"))), None);
     assert!(!mail.is_in_log(&mail.from) && !mail.is_in_log(&mail.to));
+}
+
+/// A daemon's descriptors of the two directories, and which it synced. Only the first one may be due.
+struct Daemon<'m, 'w> {
+    mail: &'m Mail<'w>,
+    synced: Vec<u32>,
+}
+
+impl Files for Daemon<'_, '_> {
+    fn descriptor(&mut self, slot: u32) -> std::io::Result<BorrowedFd<'_>> {
+        let is_first = slot == self.mail.from.name.slot;
+        Ok(if is_first { &self.mail.from } else { &self.mail.to }.file.as_fd())
+    }
+
+    fn sync_directory(&mut self, slot: u32, _files: &[Captured]) -> std::io::Result<()> {
+        self.synced.push(slot);
+        Ok(())
+    }
+
+    fn is_due(&mut self, slot: u32, _watermark: u64) -> bool {
+        slot == self.mail.from.name.slot
+    }
+}
+
+/// A file system's journal need not have the new name when a sync of the directory with the old one returns, and that
+/// one's watermark vouches for the link. The simulator found it.
+#[test]
+fn a_directory_whose_file_got_a_name_elsewhere_is_not_destaged_alone() {
+    let world = World::new(16 << 20);
+    let mail = Mail::written(&world);
+    mail.deliver();
+    let mut files = Daemon { mail: &mail, synced: Vec::new() };
+    let round = Destager::new(&world.engine, world.who(0)).round(&mut files);
+    assert!(round.failed.is_empty());
+    files.synced.sort_unstable();
+    let mut both = [mail.from.name.slot, mail.to.name.slot];
+    both.sort_unstable();
+    assert_eq!(files.synced, both);
+    assert!(!world.engine.is_dirty(mail.from.name) && world.engine.is_dirty(mail.to.name));
 }
 
 /// Programs try to take a lock so, again and again.

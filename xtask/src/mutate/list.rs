@@ -155,6 +155,7 @@ mutants! {
         "names: a link that was refused": "target.sync_captured();" => "if !{m} { target.sync_captured(); }",
     }
     "storage/core/src/destage.rs" {
+        "names: destaged without the other name": "let has_linked_out = slot.has_linked_out();" => "let has_linked_out = slot.has_linked_out() && !{m};",
         "names: destaged without what was captured": "self.engine.captured_in(file).collect();" => "self.engine.captured_in(file).filter(|_| !{m}).collect();",
     }
     "storage/core/src/destage/freeing.rs" {
