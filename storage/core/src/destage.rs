@@ -233,10 +233,12 @@ impl<'e> Destager<'e> {
         let synced = match slot.state().has(Flag::FAILED) {
             true => Err(io::Error::other("an earlier sync of it failed")),
             false if was_inherited => files.sync_around(number),
-            false => files.sync_directory(number, &captured),
+            false => files.sync_directory(number, &captured).and_then(|()| match has_linked_out {
+                true => self.sync_other_directories(number, files),
+                false => Ok(()),
+            }),
         };
-        let mut others = || if has_linked_out { self.sync_other_directories(number, files) } else { Ok(()) };
-        synced.and_then(|()| others()).inspect_err(|_| self.engine.distrust(file))?;
+        synced.inspect_err(|_| self.engine.distrust(file))?;
         let entering = kept.map_or_else(|| self.engine.enter(self.who, file), Entering::Alone);
         let Entering::Alone(inside) = entering else { return Ok(()) };
         let fd = files.descriptor(number)?;

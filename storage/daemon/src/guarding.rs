@@ -237,7 +237,6 @@ pub(crate) fn let_back(daemon: &Daemon, file: FileRef) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Options;
     use crate::roots::{self, AddRoot};
     use crate::{closing, register, start};
     use seawall_core::file::Flag;
@@ -256,11 +255,7 @@ mod tests {
         fn new() -> Self {
             let ram = tempfile::tempdir_in("/dev/shm").expect("a directory");
             let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
-            let pool = ram.path().join("pool");
-            seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-            let options =
-                Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
-            let mut daemon = start::start(&options).expect("started");
+            let mut daemon = start::without_threads(&ram);
             // Nobody would answer.
             daemon.watch = crate::parts::watch::Watch::Blind;
             let path = data.path().to_owned();

@@ -69,16 +69,12 @@ fn rebuild(daemon: &Daemon, wanted: &Wanted) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Options;
     use crate::{closing, start};
 
     #[test]
     fn one_is_rebuilt_at_a_time_and_its_end_is_told() {
         let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
-        let pool = dir.path().join("pool");
-        seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options = Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
-        let daemon = Arc::new(start::start(&options).expect("started"));
+        let daemon = Arc::new(start::without_threads(&dir));
         let wanted = |name: &str| Wanted { path: dir.path().join(name), force: false };
         daemon.rebuilding.begin(wanted("a"), &daemon.lifetime).expect("begun");
         assert_eq!(daemon.lifetime.holders(), 1, "it is waited for");

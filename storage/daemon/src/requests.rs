@@ -359,16 +359,7 @@ mod tests {
     use zerocopy::IntoBytes;
 
     use super::*;
-    use crate::options::Options;
     use crate::start;
-
-    /// A daemon of a pool that goes with the directory.
-    fn daemon(dir: &tempfile::TempDir) -> Daemon {
-        let pool = dir.path().join("pool");
-        seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options = Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
-        start::start(&options).expect("started")
-    }
 
     fn directory() -> tempfile::TempDir {
         tempfile::tempdir_in("/dev/shm").expect("a directory")
@@ -389,7 +380,7 @@ mod tests {
     #[test]
     fn a_process_that_comes_while_the_log_is_given_up_asks_again_later() {
         let dir = directory();
-        let daemon = daemon(&dir);
+        let daemon = start::without_threads(&dir);
         let mut connection = connection(&daemon);
         daemon.registering.give_up();
         assert_eq!(ask(&mut connection, Kind::Hello, &[]), Status::Later);
@@ -405,7 +396,7 @@ mod tests {
     #[test]
     fn the_memory_of_a_log_stays_for_a_process_that_came_at_its_end() {
         let dir = directory();
-        let daemon = daemon(&dir);
+        let daemon = start::without_threads(&dir);
         daemon.lifetime.greet(std::process::id());
         closing::forget_boot(&daemon);
         assert!(daemon.lent.has_memory(), "the next daemon takes it, and the process with it");
@@ -420,7 +411,7 @@ mod tests {
     #[test]
     fn who_stops_the_daemon_is_answered_before_it_ends() {
         let dir = directory();
-        let daemon = daemon(&dir);
+        let daemon = start::without_threads(&dir);
         let mut connection = connection(&daemon);
         let body = serde_json::to_vec(&control::Stop { if_idle: true, stay: false }).expect("text");
         assert_eq!(ask(&mut connection, Kind::Stop, &body), Status::Ok);

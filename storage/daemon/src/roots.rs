@@ -172,7 +172,6 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
-    use crate::options::Options;
     use crate::{closing, register, start};
 
     fn named(dir: &tempfile::TempDir) -> AddRoot {
@@ -200,10 +199,7 @@ mod tests {
     fn regression_a_database_that_starts_again_after_a_kill_finds_its_files_as_they_were() {
         let ram = tempfile::tempdir_in("/dev/shm").expect("a directory");
         let [data, other] = [(); 2].map(|()| tempfile::tempdir_in("/var/tmp").expect("a directory"));
-        let pool = ram.path().join("pool");
-        seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
-        let options = Options { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None };
-        let mut daemon = start::start(&options).expect("started");
+        let mut daemon = start::without_threads(&ram);
         // Nobody would answer.
         daemon.watch = crate::parts::watch::Watch::Blind;
         let mut first = sleeping();

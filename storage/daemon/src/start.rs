@@ -312,3 +312,12 @@ fn lost(daemon: &Daemon, slot: u32, hint: &Path) {
         forget::forget(daemon, slot);
     }
 }
+
+/// A daemon without threads, for tests: of an empty pool that goes with the directory.
+#[cfg(test)]
+pub(crate) fn without_threads(dir: &tempfile::TempDir) -> Daemon {
+    let pool = dir.path().join("pool");
+    seawall_core::pool::create(&pool, 16 << 20, true, false).expect("a pool");
+    start(&Serving { pool, keep: false, boot: false, journal: false, cache: None, watchdog: None })
+        .expect("started")
+}

@@ -117,9 +117,10 @@ impl Namer {
     }
 
     /// symlink(2).
-    pub(super) fn point(&self, (folder, name): &Place) {
+    pub(super) fn point(&self, place: &Place) {
+        let (folder, name) = place;
         let target = self.world.rng.pick(&[&b"a"[..], b"b"]);
-        let kernel = || match self.find(&(*folder, name.clone())) {
+        let kernel = || match self.find(place) {
             Some(_) => Err(Errno::EXIST),
             None => {
                 self.world.points(*folder, name.to_bytes(), target);

@@ -54,7 +54,7 @@ use super::attach::Engine;
 use super::enter::Entering;
 use crate::Owner;
 use crate::append::NewRecord;
-use crate::file::{FileRef, Flag, Inside, Stand, captured};
+use crate::file::{FileRef, Flag, Inside, Slot, Stand, captured};
 use crate::format::{NameChange, RecordKind};
 use crate::intake::Intake;
 use crate::policy;
@@ -185,12 +185,15 @@ impl<P: Place> Turn<'_, P> {
         state.is_some_and(|state| state.has(Flag::TRACKED) && !state.has(Flag::FAILED | Flag::STUCK))
     }
 
-    /// True if the directory has left the log with records that could not be retired, because its disk or the log's device
-    /// failed. After a power cut those records are replayed, so no name may change any more: the directory would be a
-    /// mixture of what they say and what came later. Such a call fails with EIO.
-    pub fn must_refuse(&self) -> bool {
-        let slot = self.engine.file(self.directory);
-        slot.is_some_and(|slot| slot.state().has(Flag::FAILED) && slot.is_dirty())
+    /// A name may change here: to be asked before the kernel is.
+    ///
+    /// # Errors
+    /// EIO: the directory has left the log with records that could not be retired, because its disk or the log's device
+    /// failed. After a power cut those records are replayed, and the directory would be a mixture of what they say and what
+    /// came later.
+    pub fn allowed(&self) -> Result<(), Errno> {
+        let must_stay = |slot: Slot<'_>| slot.state().has(Flag::FAILED) && slot.is_dirty();
+        if self.engine.file(self.directory).is_some_and(must_stay) { Err(Errno::IO) } else { Ok(()) }
     }
 
     /// Makes a record of a change, durable if it has to be. False: the directory is out of the log, and its next fsync
@@ -213,9 +216,7 @@ impl<P: Place> Turn<'_, P> {
     fn leave_with(&self, with_files: bool) {
         if let Some(inside) = &self.inside {
             // A holder that was lost may have been about to move a file: then the disk shows whether it did.
-            let slot = inside.slot();
-            let with_files =
-                with_files || slot.has_live_content() || slot.has_linked_out() || inside.inherited();
+            let with_files = with_files || inside.slot().is_synced_with_files() || inside.inherited();
             let sync = || self.place.sync(with_files).and_then(|()| self.place.check());
             inside.leave(self.engine.pool(), Flag::NONE, sync);
             inside.is_known_up_to(0);

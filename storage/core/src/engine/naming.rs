@@ -26,8 +26,8 @@ use crate::format::{Attributes, NameChange};
 pub use directory::{Directory, Kind, Known};
 pub use linking::{linking_across, linking_within};
 pub use moving::{How, moving_across, moving_within};
-use turns::{allowed, has_lost, knows_names, leads_to};
 pub use turns::{beside, enter};
+use turns::{has_lost, knows_names, leads_to};
 
 /// Most bytes of a file that becomes a record as a whole: a larger file is on the disk just as soon.
 pub const LARGEST: usize = 128 << 10;
@@ -35,7 +35,7 @@ pub const LARGEST: usize = 128 << 10;
 /// Runs a call that may make a file. The call learns whether it will.
 ///
 /// # Errors
-/// The call's error, or [EIO](Turn::must_refuse), here and below.
+/// The call's error, or [EIO](Turn::allowed), here and below.
 pub fn making<D: Directory, R>(
     here: &D,
     name: &CStr,
@@ -50,7 +50,7 @@ pub fn making<D: Directory, R>(
         turn.finish();
         return call(false);
     }
-    let done = allowed(&[&turn]).and_then(|()| call(true));
+    let done = turn.allowed().and_then(|()| call(true));
     has_made(here, &turn, name);
     turn.finish();
     done
@@ -62,13 +62,12 @@ pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
     let is_own = made.attributes.uid == here.uid();
     let is_new = made.links == 1 || made.kind == Kind::Directory;
     let Some(file) = made.handle.filter(|_| is_own && is_new) else { return turn.leave() };
-    let (bytes, attributes) = (name.to_bytes(), made.attributes);
+    let (bytes, mut attributes) = (name.to_bytes(), made.attributes);
+    if made.kind == Kind::Directory {
+        attributes.mode |= Attributes::DIRECTORY;
+    }
     let is_logged = match made.kind {
-        Kind::File => Some(turn.log(&NameChange::Made { name: bytes, file, attributes })),
-        Kind::Directory => {
-            let attributes = Attributes { mode: attributes.mode | Attributes::DIRECTORY, ..attributes };
-            Some(turn.log(&NameChange::Made { name: bytes, file, attributes }))
-        }
+        Kind::File | Kind::Directory => Some(turn.log(&NameChange::Made { name: bytes, file, attributes })),
         Kind::Symlink => here.with_target(name, |target| {
             turn.log(&NameChange::Symlink { name: bytes, file, attributes, target })
         }),
@@ -113,7 +112,7 @@ pub fn making_new<D: Directory, R>(
     call: impl FnOnce() -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     let turn = enter(here);
-    let done = allowed(&[&turn]).and_then(|()| call());
+    let done = turn.allowed().and_then(|()| call());
     if done.is_ok() {
         has_made(here, &turn, name);
     }
@@ -128,7 +127,7 @@ pub fn making_new<D: Directory, R>(
 pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let turn = enter(here);
     turn.leave();
-    let done = allowed(&[&turn]).and_then(|()| call());
+    let done = turn.allowed().and_then(|()| call());
     turn.finish();
     done
 }
@@ -165,7 +164,7 @@ pub fn removing<D: Directory, R>(
             false
         }
     };
-    let done = allowed(&[&turn]).and_then(|()| call(is_logged));
+    let done = turn.allowed().and_then(|()| call(is_logged));
     if let Some(file) = gone.filter(|_| done.is_err() && is_logged) {
         if leads_to(here, name, file) {
             // Should this thread have lost the directory meanwhile, the record is retired.

@@ -61,6 +61,11 @@ fn entries(shm: &Shm, (dev, ino): (u64, u64)) -> impl Iterator<Item = Words<'_>>
     (0..PROBES).map(move |i| shm.captured_words(first.wrapping_add(i) % Shape::CAPTURED))
 }
 
+/// Those that are of the file with this inode.
+fn own(shm: &Shm, inode: (u64, u64)) -> impl Iterator<Item = Words<'_>> {
+    entries(shm, inode).filter(move |words| read(*words).is_some_and(|(found, _)| found == inode))
+}
+
 fn read(words: Words<'_>) -> Option<((u64, u64), Captured)> {
     let lsn = words.u64(LSN).load(SeqCst);
     if lsn == 0 || lsn & BUSY != 0 {
@@ -131,7 +136,7 @@ pub(crate) fn forget(shm: &Shm, inode: (u64, u64)) {
 /// The file with this inode has one more name, or one less. The caller holds the lock of the directory of that name: of
 /// a file with names in several directories two threads may say so at once.
 pub(crate) fn count(shm: &Shm, inode: (u64, u64), is_more: bool) {
-    for words in entries(shm, inode).filter(|words| read(*words).is_some_and(|(found, _)| found == inode)) {
+    for words in own(shm, inode) {
         let (word, one) = (words.u32(LEN), 1 << LINKS_SHIFT);
         if is_more {
             word.fetch_add(one, SeqCst)
@@ -143,7 +148,7 @@ pub(crate) fn count(shm: &Shm, inode: (u64, u64), is_more: bool) {
 
 /// One of its names is in another directory from now on. The caller holds the locks of both.
 pub(crate) fn spread(shm: &Shm, inode: (u64, u64)) {
-    for words in entries(shm, inode).filter(|words| read(*words).is_some_and(|(found, _)| found == inode)) {
+    for words in own(shm, inode) {
         words.u32(LEN).fetch_or(SPREAD, SeqCst);
     }
 }

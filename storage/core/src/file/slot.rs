@@ -234,6 +234,11 @@ impl<'a> Slot<'a> {
         self.linked_out().load(SeqCst) > self.watermark()
     }
 
+    /// True for a directory whose real sync has to be one of all files.
+    pub(crate) fn is_synced_with_files(self) -> bool {
+        self.has_live_content() || self.has_linked_out()
+    }
+
     #[inline]
     pub(super) fn has_live(self) -> bool {
         self.last_lsn() > self.watermark()

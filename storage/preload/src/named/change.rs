@@ -34,9 +34,9 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
         return call();
     };
     let turn = naming::enter(&here);
-    if turn.must_refuse() {
+    if let Err(error) = turn.allowed() {
         turn.finish();
-        errno::set(Errno::IO);
+        errno::set(error);
         return -1;
     }
     let fd = call();
@@ -180,7 +180,7 @@ pub fn linking<R>(
     match (from.filter(|_| flags == 0), to, nameless(old_dir, old, flags)) {
         (_, Some((here, to)), Some((fd, stat))) => {
             let turn = naming::enter(&here);
-            let done = if turn.must_refuse() { Err(Errno::IO) } else { call() };
+            let done = turn.allowed().and_then(|()| call());
             if done.is_ok() && turn.is_in_log() && !here.capture_in(&turn, (fd, &stat), to) {
                 turn.leave();
             }

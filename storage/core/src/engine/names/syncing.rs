@@ -56,8 +56,7 @@ impl<P: Place> Turn<'_, P> {
         let slot = inside.slot();
         slot.count_real_sync();
         let covered = inside.covered(true);
-        let with_files = slot.has_live_content() || slot.has_linked_out();
-        self.place.sync(with_files).inspect_err(|error| slot.sync_failed(*error))?;
+        self.place.sync(slot.is_synced_with_files()).inspect_err(|error| slot.sync_failed(*error))?;
         let is_covered = self.place.changed() == changed;
         if !is_covered {
             // A name was made unseen meanwhile: this sync may not cover it.

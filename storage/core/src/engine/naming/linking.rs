@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use rustix::io::Errno;
 
 use super::directory::{Directory, Known};
-use super::turns::{allowed, carry, enter, enter_both, knows_names};
+use super::turns::{carry, enter, enter_both, knows_names};
 use crate::engine::Turn;
 use crate::format::{Across, NameChange};
 
@@ -25,7 +25,7 @@ pub fn linking_within<D: Directory, R>(
     if source.is_none() && there.is_some() {
         turn.leave();
     }
-    let done = allowed(&[&turn]).and_then(|()| call());
+    let done = turn.allowed().and_then(|()| call());
     if let Some(source) = source.filter(|_| done.is_ok() && turn.is_in_log())
         && let Some(file) = source.file()
         && turn.log(&NameChange::Linked {
@@ -70,7 +70,7 @@ pub fn linking_across<D: Directory, R>(
         if ready.is_none() && known.is_some() {
             target.leave();
         }
-        let done = allowed(&[&source, &target]).and_then(|()| call());
+        let done = source.allowed().and_then(|()| target.allowed()).and_then(|()| call());
         if let Some(known) = ready {
             links((&source, name), (&target, to_name), &known, done.is_ok());
         }

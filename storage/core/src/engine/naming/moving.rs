@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use rustix::io::Errno;
 
 use super::directory::{Directory, Known};
-use super::turns::{allowed, beside, carry, enter, enter_both, has_lost, knows_names, leads_to};
+use super::turns::{beside, carry, enter, enter_both, has_lost, knows_names, leads_to};
 use crate::format::{Across, Handle, NameChange};
 
 /// How a file moves.
@@ -55,7 +55,7 @@ pub fn moving_within<D: Directory, R>(
             false
         }
     };
-    let done = allowed(&[&turn]).and_then(|()| call(is_logged && how == How::Plain));
+    let done = turn.allowed().and_then(|()| call(is_logged && how == How::Plain));
     if let Some(file) = moved.filter(|_| done.is_err() && is_logged) {
         if leads_to(here, name, file) {
             // By a single record: with one for each name, a power cut between them would leave the file at both, and
@@ -100,7 +100,7 @@ pub fn moving_across<D: Directory, R>(
         source.leave();
         target.leave();
     }
-    let done = allowed(&[&source, &target]).and_then(|()| call(is_logged));
+    let done = source.allowed().and_then(|()| target.allowed()).and_then(|()| call(is_logged));
     if let Some((moved, _)) = logged.filter(|_| done.is_err()) {
         source.take_back(&target, names, moved, over);
     } else if is_logged && !(source.is_in_log() && target.is_in_log()) {

@@ -1,8 +1,6 @@
-//! What every call on names does first and last: it enters one directory or two, and knows whether it may go on.
+//! What calls on names have in common: they enter one directory or two, and know what the log knows of a file.
 
 use core::ffi::CStr;
-
-use rustix::io::Errno;
 
 use super::directory::{Directory, Known};
 use crate::engine::Turn;
@@ -19,14 +17,6 @@ pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     let done = call();
     turn.finish();
     done
-}
-
-/// A call may change names of these directories.
-///
-/// # Errors
-/// EIO: [`Turn::must_refuse`].
-pub(super) fn allowed<D: Directory>(turns: &[&Turn<'_, D>]) -> Result<(), Errno> {
-    if turns.iter().any(|turn| turn.must_refuse()) { Err(Errno::IO) } else { Ok(()) }
 }
 
 /// True if the log knows every name of this file, which has one here: then the removal of one of them may be a record.

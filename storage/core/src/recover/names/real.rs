@@ -106,15 +106,10 @@ impl RealDirectory {
 
     /// A symbolic link has no descriptor to sync it by: it becomes durable with its directory.
     fn make_link(&self, place: &Path, attributes: &Attributes, target: &[u8]) -> io::Result<()> {
-        let Attributes { uid, gid, modified, .. } = *attributes;
         self.unlink(place.as_os_str())?;
         rustix::fs::symlinkat(OsStr::from_bytes(target), &self.directory, place)?;
-        let is = rustix::fs::statat(&self.directory, place, AtFlags::SYMLINK_NOFOLLOW)?;
-        if (is.st_uid, is.st_gid) != (uid, gid) {
-            let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
-            rustix::fs::chownat(&self.directory, place, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?;
-        }
-        let times = modified_at(modified);
+        own(rustix::fs::openat(&self.directory, place, LOOKING, Mode::empty())?, attributes)?;
+        let times = modified_at(attributes.modified);
         Ok(rustix::fs::utimensat(&self.directory, place, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
@@ -143,14 +138,20 @@ fn target(file: &File) -> Option<Vec<u8>> {
     rustix::fs::readlinkat(file, "", Vec::new()).ok().map(std::ffi::CString::into_bytes)
 }
 
-/// Gives a file its owner, group and mode.
-fn give(file: impl AsFd, attributes: &Attributes) -> io::Result<()> {
-    let Attributes { mode, uid, gid, .. } = *attributes;
+/// Gives a file, or a symbolic link that was opened for inspection, its owner and group.
+fn own(file: impl AsFd, &Attributes { uid, gid, .. }: &Attributes) -> io::Result<()> {
     let is = rustix::fs::fstat(&file)?;
     if (is.st_uid, is.st_gid) != (uid, gid) {
-        rustix::fs::fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
+        let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        rustix::fs::chownat(&file, "", uid, gid, AtFlags::EMPTY_PATH)?;
     }
-    Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?)
+    Ok(())
+}
+
+/// Gives a file its owner, group and mode.
+fn give(file: impl AsFd, attributes: &Attributes) -> io::Result<()> {
+    own(&file, attributes)?;
+    Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(attributes.mode & 0o7777))?)
 }
 
 /// Where a file is kept while names change.
