@@ -159,13 +159,13 @@ soak: deps build ## What the tests do in small, for as long as you like (CUT_ROU
 	$(CARGO) run --release $(CARGO_FLAGS) --package seawall-powercut -- run --front mount --only postgres,sqlite,mariadb,rocksdb,etcd,files --rounds $(CUT_ROUNDS)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
-	SEAWALL_SEQUENCES=1 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test sequences
-	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test mount random_operations
-	SEAWALL_DISK_STEPS=5000 SEAWALL_DISK_NONSENSE=5000 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test disk --test disk_killed
-	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test takeover whoever_is_lost -- --nocapture
-	SEAWALL_TWIN_ROUNDS=$(TWIN_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test twin -- --nocapture
-	SEAWALL_PROCESSES_ROUNDS=$(PROCESSES_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test processes -- --nocapture
-	SEAWALL_CACHE_SOAK_MINUTES=$(CACHE_MINUTES) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cache_soak -- --nocapture
+	SEAWALL_SEQUENCES=1 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cli sequences::
+	SEAWALL_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-contract --test contract mount::random_operations
+	SEAWALL_DISK_STEPS=5000 SEAWALL_DISK_NONSENSE=5000 $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cli -- disk:: disk_killed::
+	SEAWALL_TAKEOVER_ROUNDS=$(TAKEOVER_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cli takeover::whoever_is_lost -- --nocapture
+	SEAWALL_TWIN_ROUNDS=$(TWIN_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cli twin:: -- --nocapture
+	SEAWALL_PROCESSES_ROUNDS=$(PROCESSES_ROUNDS) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cli processes:: -- --nocapture
+	SEAWALL_CACHE_SOAK_MINUTES=$(CACHE_MINUTES) $(CARGO) test $(CARGO_FLAGS) --package seawall-cli --test cli cache_soak:: -- --nocapture
 	$(RELEASE)/seawall-lab endure --minutes $(ENDURE_MINUTES) --json out/endure.json
 	$(MAKE) deps PACKAGES="$(BROWSER_PACKAGES)"
 	$(CARGO) test $(CARGO_FLAGS) --package seawall-awr --test browser

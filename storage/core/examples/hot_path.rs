@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p seawall-core --example hot_path [DIR]`: the pool is emulated, the file lies in DIR.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/core/common/mod.rs"]
+#[allow(dead_code)] // The tests use the rest.
 mod common;
 
 use std::os::unix::fs::FileExt;

@@ -1,0 +1,36 @@
+//! The stages by their public calls: what was acknowledged is there after a power cut. One program, so that tests of all files run side by side.
+
+mod absent;
+mod atomic;
+mod birth;
+mod block;
+mod client;
+mod common;
+mod damage;
+mod direct;
+mod evict;
+mod failing_disk;
+mod half_published;
+mod hostile;
+mod journal_room;
+mod journal_steps;
+mod lent;
+mod lock;
+mod mirror;
+mod mirror_rebuild;
+mod names;
+mod names_across;
+mod names_linked;
+mod names_races;
+mod patience;
+mod reboot;
+mod register;
+mod regressions;
+mod renamed;
+mod replay;
+mod replicated;
+mod spill;
+mod stored;
+mod unborn;
+mod unpersisted;
+mod young_image;
