@@ -45,15 +45,18 @@ pub fn at<R>(
 
 /// The directory called `name` is about to go, or to be elsewhere: it leaves the log.
 pub fn leaving(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
-    if !log.engine.has_directories() {
-        return;
-    }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    if let Ok(child) = openat(fd, name, flags, Mode::empty())
+    if let Some(child) = itself(log, fd, name)
         && let Some(here) = here(log, child.as_fd())
     {
         naming::leaving(&here);
     }
+}
+
+/// The directory called `name`, by O_PATH, if any directory is in the log.
+pub fn itself(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+    const FLAGS: OFlags =
+        OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    openat(fd, name, FLAGS, Mode::empty()).ok().filter(|_| log.engine.has_directories())
 }
 
 /// A name in the directory is about to go, or to lead elsewhere: it is in the log by then, if its program counts on the order of such

@@ -79,6 +79,32 @@ fn new_files_that_replace_others_wait_for_no_disk_and_are_there_after_a_power_cu
 
 // Holds: internals/SEMANTICS#names-in-the-log
 #[test]
+fn directories_that_are_put_in_place_are_there_after_a_power_cut() {
+    const PARTS: u32 = 12;
+    for (kind, is_mount) in [("ext4", false), ("ext4", true), ("xfs", false)] {
+        let Some(mut scene) = on(kind) else { continue };
+        if is_mount {
+            scene.serve();
+        }
+        let mut running = run(&scene, "parts", PARTS);
+        assert_eq!(until(&mut running, "over"), PARTS);
+        let directory = directory(&scene);
+        let syncs = ["absorbed", "real_syncs"].map(|count| directory[count].as_u64().expect("a count"));
+        assert!(syncs[0] >= u64::from(PARTS) - 1 && syncs[1] <= 2, "{kind}, mount {is_mount}: {directory}");
+        scene.cut(running);
+        scene.recover();
+        let mut parts: Vec<String> = (1..=PARTS).map(|i| format!("part-{i}")).collect();
+        parts.sort();
+        assert_eq!(scene.names(), parts, "{kind}, mount {is_mount}");
+        for i in 1..=PARTS {
+            let rows = fs::read_to_string(scene.data.join(format!("part-{i}/rows")));
+            assert_eq!(rows.expect("read"), number(i), "{kind}, mount {is_mount}");
+        }
+    }
+}
+
+// Holds: internals/SEMANTICS#names-in-the-log
+#[test]
 fn a_directory_is_what_was_acknowledged_wherever_the_power_goes() {
     for how in ["replace", "unique"] {
         let Some(mut scene) = on("ext4") else { return };

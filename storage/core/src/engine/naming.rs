@@ -4,9 +4,9 @@
 //! |---|---|
 //! | creating a file, a directory or a symbolic link; link within the directory | a record, made after the kernel's call and before it returns |
 //! | link to another one of them | a record in each, made after the kernel's call and before it returns |
-//! | unlink; rename of a file within the directory, exchange of two | a record, made before the kernel's call |
+//! | unlink; rename of a file or a directory within the directory, exchange of two files | a record, made before the kernel's call |
 //! | rename of a file to another one of them | a record in each, made before the kernel's call |
-//! | rmdir, mknod, rename of or over a directory, a link or rename to or from a directory that is not in the log, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
+//! | rmdir, mknod, rename of a directory to another one, or over a directory, a link or rename to or from a directory that is not in the log, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
 //!
 //! What a front brings: the directory ([`Directory`]), and the kernel's call. How a path leads to a directory is the
 //! front's own affair.

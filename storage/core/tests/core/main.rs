@@ -20,6 +20,7 @@ mod mirror;
 mod mirror_rebuild;
 mod names;
 mod names_across;
+mod names_directories;
 mod names_linked;
 mod names_races;
 mod patience;

@@ -239,7 +239,7 @@ fn switched<'w>(world: &'w World) -> directory::Directory<'w> {
         Ok(())
     };
     let source = front.at(c"next");
-    naming::moving_within(&front, ((c"next", source), c"current"), naming::How::Plain, rename)
+    naming::moving_within(&front, ((c"next", source), c"current"), None, naming::How::Plain, rename)
         .expect("no error");
     assert!(!directory.fsync());
     assert_eq!(*directory.synced.borrow(), Vec::<bool>::new(), "nothing waits for the disk");

@@ -1,6 +1,7 @@
 //! rename: a file, a directory, or two names that change places.
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -95,16 +96,22 @@ impl Fs {
         };
         let kind = seen.map(|stat| FileType::from_raw_mode(stat.st_mode));
         let is_one = matches!(kind, Some(FileType::RegularFile | FileType::Symlink));
-        if how == How::Exchange || !is_one {
-            named::leaving(&self.log, old_dir.fd(), old);
-            named::leaving(&self.log, new_dir.fd(), new);
-        }
         let (from, to) = (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd()));
+        let is_within = from.as_ref().zip(to.as_ref()).is_some_and(|(from, to)| from.is(to));
+        let stays = is_within && how == How::Plain;
+        if how == How::Exchange || !is_one {
+            named::leaving(&self.log, new_dir.fd(), new);
+            if !stays {
+                named::leaving(&self.log, old_dir.fd(), old);
+            }
+        }
+        let moving = if stays && !is_one { named::itself(&self.log, old_dir.fd(), old) } else { None };
+        let moving = moving.as_ref().and_then(|moving| named::here(&self.log, moving.as_fd()));
         let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call(false) };
         match (from, to) {
             (Some(from), Some(to)) if from.is(&to) => {
                 let source = from.at(&name);
-                naming::moving_within(&from, ((&name, source), &to_name), how, call)
+                naming::moving_within(&from, ((&name, source), &to_name), moving.as_ref(), how, call)
             }
             (Some(from), Some(to)) => naming::moving_across((&from, &name), (&to, &to_name), how, call),
             (Some(here), None) | (None, Some(here)) => naming::other(&here, || call(false)),

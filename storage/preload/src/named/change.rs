@@ -8,7 +8,7 @@ use seawall_core::naming::{self, Directory, How, Kind};
 use seawall_wire::shm::Preset;
 
 use super::ask;
-use super::here::{engine, here, parent};
+use super::here::{Here, engine, here, parent};
 use crate::sys::{self, Stat};
 use crate::{app, errno};
 
@@ -97,12 +97,14 @@ pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R,
 
 /// The directory at this path is about to go, or to be elsewhere: it leaves the log.
 pub fn leaving(dir: c_int, path: &CStr) {
-    let Some(engine) = engine() else { return };
+    itself(dir, path).iter().for_each(naming::leaving);
+}
+
+/// The directory at this path, if it is in the log.
+fn itself(dir: c_int, path: &CStr) -> Option<Here> {
+    let engine = engine()?;
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    let Ok(fd) = sys::openat(dir, path, flags, 0) else { return };
-    if let Some(here) = here(engine, fd, true) {
-        naming::leaving(&here);
-    }
+    here(engine, sys::openat(dir, path, flags, 0).ok()?, true)
 }
 
 /// renameat2(2). True if it was within a directory in the log. The call learns whether the log says that what had the new name
@@ -137,17 +139,23 @@ fn moving_between<R>(
     let beside = from.as_ref().filter(|_| old_dir == new_dir).and_then(|_| beside(old, new));
     let to = if beside.is_some() { None } else { parent(new_dir, new, &mut new_room) };
     let source = from.as_ref().and_then(|(here, name)| here.at(name));
-    if how == How::Exchange || source.is_none_or(|source| !matches!(source.kind, Kind::File | Kind::Symlink))
-    {
-        leaving(old_dir, old);
+    let both = from.as_ref().zip(to.as_ref());
+    let is_within = beside.is_some() || both.is_some_and(|((from, _), (to, _))| from.inode == to.inode);
+    let is_one = how != How::Exchange
+        && source.is_some_and(|source| matches!(source.kind, Kind::File | Kind::Symlink));
+    let moving = if is_one { None } else { itself(old_dir, old) };
+    let stays = is_within && how == How::Plain;
+    if !is_one {
         leaving(new_dir, new);
+        moving.iter().filter(|_| !stays).for_each(naming::leaving);
     }
+    let moving = moving.as_ref().filter(|_| stays);
     match (from, to, beside) {
         (Some((here, name)), None, Some(to)) => {
-            naming::moving_within(&here, ((name, source), to), how, call).map(|done| (done, true))
+            naming::moving_within(&here, ((name, source), to), moving, how, call).map(|done| (done, true))
         }
         (Some((here, name)), Some((there, to)), _) if here.inode == there.inode => {
-            naming::moving_within(&here, ((name, source), to), how, call).map(|done| (done, true))
+            naming::moving_within(&here, ((name, source), to), moving, how, call).map(|done| (done, true))
         }
         (Some((from, name)), Some((to, to_name)), _) => {
             naming::moving_across((&from, name), (&to, to_name), how, call).map(|done| (done, false))

@@ -4,8 +4,10 @@ use core::ffi::CStr;
 
 use rustix::io::Errno;
 
-use super::directory::{Directory, Known};
+use super::directory::{Directory, Kind, Known};
+use super::leaving;
 use super::turns::{beside, carry, enter, enter_both, has_lost, knows_names, leads_to};
+use crate::engine::Turn;
 use crate::format::{Across, Handle, NameChange};
 
 /// How a file moves.
@@ -19,22 +21,32 @@ pub enum How {
     Other,
 }
 
-/// rename(2) within a directory, of a file that was `source` since the directory was found. The call learns whether the
-/// log has a record that the file which had the new name is gone.
+/// rename(2) within a directory, of a file that was `source` since the directory was found. `itself`: what moves, if that
+/// is a directory in the log too; its own names stay there. The call learns whether the log has a record that the file
+/// which had the new name is gone.
 ///
 /// # Errors
 /// As for [`making`](super::making).
 pub fn moving_within<D: Directory, R>(
     here: &D,
     ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
+    itself: Option<&D>,
     how: How,
     call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     if !here.keeps(name) && !here.keeps(to_name) {
+        itself.into_iter().for_each(leaving);
         return beside(here, || call(false));
     }
     let before = (source, here.at(to_name));
-    let turn = enter(here);
+    // Its change time is about to change.
+    let (turn, own) = match itself {
+        Some(itself) => {
+            let (turn, own) = enter_both(here, itself);
+            (turn, Some(own))
+        }
+        None => (enter(here), None),
+    };
     // Nobody need have waited: another thread may have changed these names between the look and the entry.
     let (source, victim) =
         if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
@@ -51,6 +63,7 @@ pub fn moving_within<D: Directory, R>(
             // Otherwise there is nothing that could move.
             if source.is_some() {
                 turn.leave();
+                own.iter().for_each(Turn::leave);
             }
             false
         }
@@ -67,6 +80,7 @@ pub fn moving_within<D: Directory, R>(
         }
     }
     has_lost(&turn, victim, done.is_ok() && moved.is_some() && how == How::Plain);
+    own.into_iter().for_each(Turn::finish);
     turn.finish();
     done
 }
@@ -90,7 +104,7 @@ pub fn moving_across<D: Directory, R>(
     let (file, victim) = (from.at(name), to.at(to_name));
     let is_kept = from.keeps(name) && to.keeps(to_name);
     let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
-    let file = file.filter(|file| is_known && file.links == 1);
+    let file = file.filter(|file| is_known && file.kind != Kind::Directory && file.links == 1);
     let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.entry()));
     let logged = moved(file, (to, victim), how).zip(file).filter(|(moved, file)| {
         carry((from, &source, name), (to, &target), file) && source.log_move(&target, names, *moved, over)
@@ -114,9 +128,14 @@ pub fn moving_across<D: Directory, R>(
     done
 }
 
-/// The file that moves, if a record can express that and what becomes of the file that was there.
+/// The file that moves, if a record can express that and what becomes of the file that was there. No record says that a
+/// directory is gone.
 fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>), how: How) -> Option<Handle> {
-    let file = source?.entry()?;
+    let source = source?;
+    if source.kind == Kind::Directory {
+        return source.handle.filter(|_| victim.is_none() && how == How::Plain);
+    }
+    let file = source.entry()?;
     let over = victim.and_then(|victim| victim.entry());
     let is_victim_known = match (victim, how) {
         (_, How::Other) | (None, How::Exchange) => false,

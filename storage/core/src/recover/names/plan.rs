@@ -35,7 +35,7 @@ pub(super) struct Plan {
 }
 
 /// One step. A file that is made or kept stays at a place of its own, in one of the directories, until everything is
-/// done.
+/// done. A directory has only one name: it is moved there, and from there to its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A file is made again; with a target, a symbolic link.

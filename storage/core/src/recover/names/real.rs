@@ -10,9 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags,
-};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use crate::certain;
@@ -119,6 +117,11 @@ impl RealDirectory {
         Ok(rustix::fs::openat(&self.directory, place, flags, Mode::RUSR | Mode::WUSR)?)
     }
 
+    fn is_directory(&self, name: &OsStr) -> io::Result<bool> {
+        let stat = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    }
+
     fn unlink(&self, name: &OsStr) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -203,7 +206,12 @@ impl NameSpace for RealDirectory {
     }
 
     fn keep(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
-        self.link(from, OsStr::from_bytes(name), place(file).as_os_str())
+        let (name, place) = (OsStr::from_bytes(name), place(file));
+        if from.is_directory(name)? {
+            // It has only one name.
+            return Ok(rustix::fs::renameat(&from.directory, name, &self.directory, &place)?);
+        }
+        self.link(from, name, place.as_os_str())
     }
 
     fn fill(
@@ -230,9 +238,9 @@ impl NameSpace for RealDirectory {
 
     fn put(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
         let (place, to) = (place(file), OsStr::from_bytes(name));
-        let is_directory = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        if is_directory(rustix::fs::statat(&from.directory, &place, AtFlags::SYMLINK_NOFOLLOW)?) {
-            // A directory has only one name, and nothing is at this one.
+        if from.is_directory(place.as_os_str())? {
+            // The kernel moves a directory over no file; another directory is kept elsewhere by now.
+            self.unlink(to)?;
             return Ok(rustix::fs::renameat(&from.directory, &place, &self.directory, to)?);
         }
         let next = on_its_way(file);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::history::History;
 use super::super::plan::{Conflict, Plan, Step};
-use super::program::{Event, OLD, OWNER, at, file, handle, target};
+use super::program::{Event, OLD, OWNER, at, file, handle, is_directory, target};
 use crate::format::Handle;
 use crate::recover::target::{At, Here, Look};
 
@@ -83,6 +83,10 @@ impl Disk {
         self.names.insert(at(place), inode);
     }
 
+    fn is_directory(&self, inode: usize) -> bool {
+        is_directory(file(&self.inodes[inode].is))
+    }
+
     pub(super) fn make(&mut self, is: Handle, is_another: bool) -> usize {
         let itself = if is_another { handle(MADE_AGAIN + self.inodes.len() as u32) } else { is };
         self.inodes.push(Inode { is, itself, is_another, content: None });
@@ -95,15 +99,28 @@ impl Disk {
                 let inode = self.make(*file, true);
                 self.kept.insert((*place, *file), inode);
             }
-            Step::Keep { file, place, at } => drop(self.kept.insert((*place, *file), self.names[at])),
+            Step::Keep { file, place, at } => {
+                self.kept.insert((*place, *file), self.names[at]);
+                if self.is_directory(self.names[at]) {
+                    self.names.remove(at);
+                }
+            }
             Step::Fill { file, place, at, lsn } => {
                 let inode = at.as_ref().map_or_else(|| self.kept[&(*place, *file)], |at| self.names[at]);
                 self.inodes[inode].content = Some(contents[lsn]);
             }
             Step::Put { file, place, to } => {
-                self.names.insert(to.clone(), self.kept[&(*place, *file)]);
+                let inode = self.kept[&(*place, *file)];
+                let over = self.names.insert(to.clone(), inode);
+                assert!(!over.is_some_and(|over| self.is_directory(over)), "a directory is lost");
+                if self.is_directory(inode) {
+                    self.kept.remove(&(*place, *file));
+                }
             }
-            Step::Remove { at } => drop(self.names.remove(at)),
+            Step::Remove { at } => {
+                let removed = self.names.remove(at);
+                assert!(!removed.is_some_and(|removed| self.is_directory(removed)), "a directory is lost");
+            }
         }
     }
 

@@ -13,8 +13,10 @@ const PLACES: [(u32, &[u8]); 5] = [(3, b"a"), (3, b"b"), (3, b"c"), (9, b"a"), (
 pub(super) const OWNER: u32 = 7;
 /// The handles of symbolic links begin here; the last digit is what one says.
 const LINKS: u32 = 100_000;
+/// Those of directories begin here.
+const DIRECTORIES: u32 = 10_000;
 /// The disk has had these from the start, and the log does not know how they came there.
-pub(super) const OLD: [(usize, u32); 2] = [(0, 101), (1, 102)];
+pub(super) const OLD: [(usize, u32); 3] = [(0, 101), (1, 102), (4, DIRECTORIES + 103)];
 
 pub(super) fn at(place: usize) -> At {
     At { directory: PLACES[place].0, name: PLACES[place].1.to_vec() }
@@ -24,6 +26,7 @@ pub(super) fn at(place: usize) -> At {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
     Make(usize),
+    MakeDirectory(usize),
     Remove(usize),
     Move(usize, usize),
     Exchange(usize, usize),
@@ -99,8 +102,15 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 events.push(Event::Record(Record::Made(at, next)));
                 next += 1;
             }
+            Act::MakeDirectory(at) if names[at].is_none() => {
+                let directory = DIRECTORIES + next;
+                names[at] = Some(directory);
+                events.push(Event::Change(vec![(at, Some(directory))]));
+                events.push(Event::Record(Record::Made(at, directory)));
+                next += 1;
+            }
             Act::Link(from, to) if names[to].is_none() => {
-                let Some(file) = names[from].filter(|file| target(*file).is_none()) else { continue };
+                let Some(file) = names[from].filter(|file| is_regular(*file)) else { continue };
                 let is_across = directory(from) != directory(to);
                 if is_across && links(&names, file) > 1 {
                     continue;
@@ -122,14 +132,14 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 events.push(Event::Record(Record::Pointed(at, link)));
                 next += 1;
             }
-            Act::Remove(at) if !stays(&names, &files, at) => {
+            Act::Remove(at) if !stays(&names, &files, at) && !names[at].is_some_and(is_directory) => {
                 let Some(file) = names[at].take() else { continue };
                 events.push(Event::Record(Record::Gone(at, file)));
                 events.push(Event::Change(vec![(at, None)]));
             }
             Act::Exchange(from, to) if directory(from) == directory(to) => {
                 let (Some(file), Some(over)) = (names[from], names[to]) else { continue };
-                if file == over {
+                if file == over || is_directory(file) || is_directory(over) {
                     continue;
                 }
                 names.swap(from, to);
@@ -139,7 +149,10 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
             Act::Move(from, to) if from != to && names[from] != names[to] && !stays(&names, &files, to) => {
                 let Some(file) = names[from] else { continue };
                 let is_across = directory(from) != directory(to);
-                if is_across && links(&names, file) > 1 {
+                if is_across && links(&names, file) > 1
+                    || is_directory(file) && (is_across || names[to].is_some())
+                    || names[to].is_some_and(is_directory)
+                {
                     continue;
                 }
                 let over = names[to].replace(file);
@@ -157,7 +170,7 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 }
             }
             Act::Sync(at) => {
-                let is_alone = |file: &u32| links(&names, *file) == 1 && target(*file).is_none();
+                let is_alone = |file: &u32| links(&names, *file) == 1 && is_regular(*file);
                 let Some(file) = names[at].filter(is_alone) else { continue };
                 let known = files.entry(file).or_default();
                 // A second sync is left to the disk.
@@ -167,7 +180,7 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 }
             }
             Act::Settle(at) => {
-                let Some(file) = names[at].filter(|file| target(*file).is_none()) else { continue };
+                let Some(file) = names[at].filter(|file| is_regular(*file)) else { continue };
                 let known = files.entry(file).or_default();
                 events.push(Event::Committed(file, known.content));
                 if let Some((directory, _)) = known.captured.take() {
@@ -175,6 +188,7 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 }
             }
             Act::Make(_)
+            | Act::MakeDirectory(_)
             | Act::Remove(_)
             | Act::Move(..)
             | Act::Link(..)
@@ -198,6 +212,19 @@ pub(super) fn target(file: u32) -> Option<[u8; 1]> {
     (file >= LINKS).then_some([(file % 10) as u8])
 }
 
+pub(super) fn is_directory(file: u32) -> bool {
+    (DIRECTORIES..LINKS).contains(&file)
+}
+
+fn is_regular(file: u32) -> bool {
+    !is_directory(file) && target(file).is_none()
+}
+
+/// True for what the disk has had from the start.
+pub(super) fn is_old(file: u32) -> bool {
+    OLD.iter().any(|(_, old)| *old == file)
+}
+
 /// Adds a record to the history of these directories.
 pub(super) fn add(history: &mut History, lsn: u64, record: Record) {
     let attributes = Attributes { uid: OWNER, ..Attributes::default() };
@@ -206,6 +233,8 @@ pub(super) fn add(history: &mut History, lsn: u64, record: Record) {
     let mut add = |directory: u32, change: NameChange<'_>| history.add(directory, lsn, &change, |_, _| true);
     match record {
         Record::Made(at, file) => {
+            let mode = if is_directory(file) { Attributes::DIRECTORY } else { 0 };
+            let attributes = Attributes { mode, ..attributes };
             add(PLACES[at].0, NameChange::Made { name: name(at), file: handle(file), attributes });
         }
         Record::Gone(at, file) => add(PLACES[at].0, NameChange::Gone { name: name(at), file: handle(file) }),
@@ -252,6 +281,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
     let at = || 0..PLACES.len();
     let act = prop_oneof![
         3 => at().prop_map(Act::Make),
+        1 => at().prop_map(Act::MakeDirectory),
         2 => at().prop_map(Act::Remove),
         4 => (at(), at()).prop_map(|(from, to)| Act::Move(from, to)),
         1 => (at(), at()).prop_map(|(from, to)| Act::Exchange(from, to)),
