@@ -1,9 +1,7 @@
 //! A short campaign on guests whose disks are in the log: what `seawall disk` carries out, its process killed at any step, and the
 //! power cut at every point.
 
-mod common;
-
-use common::campaign;
+use crate::common::campaign;
 use seawall_sim::{Counts, Plan};
 
 fn has_all(total: &Counts) {

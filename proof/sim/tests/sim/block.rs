@@ -1,8 +1,6 @@
 //! A short campaign on a block device: crash at every device write, torn in every way; some of them fail, and some devices lie.
 
-mod common;
-
-use common::campaign;
+use crate::common::campaign;
 use seawall_sim::Plan;
 
 // Holds: internals/FAILURE_MODEL#the-simulator, L22, internals/SEMANTICS#errors

@@ -1,14 +1,12 @@
 //! ext4 tells the failure of a commit of its journal to one sync only. The next one, of another file whose size went
 //! down with the same commit, succeeds: records must not be retired on that.
 
-mod common;
-
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use common::{Mounted, Scene};
+use crate::common::{Mounted, Scene};
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use seawall_core::certain;
 use seawall_faulty_disk::Request;

@@ -1,16 +1,12 @@
 //! Under the policy `atomic` a file is synced before it is in the log. Where the disk refuses that, a write in place could
 //! be torn, and nothing would make it whole.
 
-mod common;
-#[path = "common/programs.rs"]
-mod programs;
-
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use common::{Mounted, Scene};
+use crate::common::{Mounted, Scene, programs};
 use seawall_faulty_disk::Request;
 
 /// Writes a page of a tablespace for each line it gets, and says what came of it.

@@ -1,5 +1,7 @@
 //! A file system on the disk.
 
+pub mod programs;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! A short campaign on a pool with a spill area behind it: cuts inside copies, slots that are used again, disks that fail.
 
-mod common;
-
-use common::campaign;
+use crate::common::campaign;
 use seawall_sim::Plan;
 
 // Holds: internals/FAILURE_MODEL#the-simulator

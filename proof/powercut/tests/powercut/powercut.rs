@@ -3,9 +3,7 @@
 //! What they need (root, FUSE, loop devices, namespaces) not every machine offers: then nothing is tested,
 //! and that is said where the test's captured output would not show it.
 
-#[path = "common/programs.rs"]
-mod programs;
-
+use crate::common::programs;
 use std::io::Write as _;
 use std::process::Command;
 

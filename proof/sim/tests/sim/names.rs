@@ -1,9 +1,7 @@
 //! A short campaign on directories whose names are in the log: small files are made, synced, renamed, linked and removed by
 //! several processes, which are killed at any step, and the power is cut at every point, also within recoveries.
 
-mod common;
-
-use common::campaign;
+use crate::common::campaign;
 use seawall_sim::{Counts, Plan, run};
 
 fn has_all(total: &Counts) {

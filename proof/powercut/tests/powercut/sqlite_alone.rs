@@ -5,14 +5,12 @@
 //! page of that part is told at the sync of a later checkpoint, once. SQLite drops it and tries again: the rest
 //! is copied, the sync succeeds, the log begins anew, and the page is nowhere.
 
-mod common;
-
 use std::fs::File;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Mounted, Scene};
+use crate::common::{Mounted, Scene};
 use fastrand::Rng;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use rusqlite::Connection;

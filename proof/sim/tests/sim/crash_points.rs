@@ -1,8 +1,6 @@
 //! A short campaign on a pool in memory.
 
-mod common;
-
-use common::campaign;
+use crate::common::campaign;
 use seawall_sim::{Plan, run};
 
 // Holds: internals/FAILURE_MODEL#promises, internals/FAILURE_MODEL#the-simulator, L5, L7, L13, L17

@@ -1,9 +1,7 @@
 //! A short campaign on a log on two devices: cuts that leave the copies different, one of them dying at any write, gone or
 //! stale when the power is back, or one that had confirmed what it then has not.
 
-mod common;
-
-use common::campaign;
+use crate::common::campaign;
 use seawall_sim::Plan;
 
 // Holds: internals/FAILURE_MODEL#the-simulator, L21
