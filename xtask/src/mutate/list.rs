@@ -113,6 +113,10 @@ mutants! {
         "names: of another owner": "(None, Some(made)) if made.uid != look.owner(wanted.directory) => {" => "(None, Some(made)) if made.uid != look.owner(wanted.directory) && !{m} => {",
         "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
     }
+    "storage/core/src/recover/names/real.rs" {
+        "names: a directory where a file is": "            self.unlink(to)?;\n            return" => "            if !{m} { self.unlink(to)?; }\n            return",
+        "names: a directory is kept": "if from.is_directory(name)? {" => "if from.is_directory(name)? && !{m} {",
+    }
     "storage/core/src/recover/names/history.rs" {
         "names: a mark that is older than the log": "here.stands_for.filter(|file| self.knows(file))" => "here.stands_for.filter(|file| {m} || self.knows(file))",
         "names: settled": "known.contents.remove(&directory);" => "if !{m} { known.contents.remove(&directory); }",
@@ -145,6 +149,8 @@ mutants! {
     "storage/core/src/engine/naming/moving.rs" {
         "names: seen before the entry": "if turn.still_stands(here.stand()) {" => "if {m} || turn.still_stands(here.stand()) {",
         "names: refused, and not taken back": "moved.filter(|_| done.is_err() && is_logged)" => "moved.filter(|_| done.is_err() && is_logged && !{m})",
+        "names: a directory over another one": "victim.is_none() && how == How::Plain)" => "({m} || victim.is_none()) && how == How::Plain)",
+        "names: a directory that moves and is not entered": "let (turn, own) = match itself {" => "let (turn, own) = match itself.filter(|_| !{m}) {",
         "names: refused elsewhere, and not taken back": "logged.filter(|_| done.is_err())" => "logged.filter(|_| done.is_err() && !{m})",
     }
     "storage/core/src/engine/naming/turns.rs" {
