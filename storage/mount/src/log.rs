@@ -10,7 +10,7 @@ use seawall_core::client::Course;
 use seawall_core::policy::{self, Manage};
 use seawall_front::Joined;
 
-use crate::refused::Refused;
+use crate::noted::Noted;
 
 /// Adds roots for databases that appear while the mount serves. Input: the path of a file below no root.
 /// True if it lies below one now.
@@ -21,7 +21,10 @@ pub struct Log {
     joined: Joined,
     discover: Discover,
     /// Directories whose names are not in the log.
-    pub refused: Refused,
+    pub refused: Noted,
+    /// Directories that were made in one that is in the log. Most get their files, are put in place and are never synced again:
+    /// to take one into the log costs more than the one sync.
+    pub made: Noted,
 }
 
 impl Deref for Log {
@@ -39,7 +42,7 @@ impl Log {
     /// # Errors
     /// If it does not answer, or has no room for another process.
     pub fn join(pool: &Path, discover: Discover) -> io::Result<Self> {
-        Ok(Self { joined: Joined::new(pool)?, discover, refused: Refused::default() })
+        Ok(Self { joined: Joined::new(pool)?, discover, refused: Noted::default(), made: Noted::default() })
     }
 
     /// What the presets say about a path.

@@ -93,9 +93,16 @@ pub fn after_removal(log: &Log, node: &Node) {
     }
 }
 
+/// A directory with this inode was made in another one.
+pub fn directory_is_made(log: &Log, above: BorrowedFd<'_>, inode: (u64, u64)) {
+    if here(log, above).is_some_and(|here| here.preset == Preset::Any) {
+        log.made.note(inode);
+    }
+}
+
 /// fsync(2) of a directory. `None`: it is not in the log, and may not be.
 pub fn sync_directory(log: &Log, node: &Node) -> Option<Result<(), Errno>> {
-    if log.engine.find(node.dev, node.ino).is_none() {
+    if log.engine.find(node.dev, node.ino).is_none() && !log.made.take((node.dev, node.ino)) {
         register(log, node);
     }
     let here = here(log, node.fd())?;

@@ -26,6 +26,11 @@ impl Few {
         self.place(file).load(Relaxed) == file
     }
 
+    /// Takes it away. True if it was here.
+    pub fn take(&self, file: u64) -> bool {
+        self.place(file).compare_exchange(file, 0, Relaxed, Relaxed).is_ok()
+    }
+
     /// Puts it here. True if it was before.
     pub fn put(&self, file: u64) -> bool {
         self.place(file).swap(file, Relaxed) == file

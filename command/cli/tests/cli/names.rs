@@ -91,6 +91,8 @@ fn directories_that_are_put_in_place_are_there_after_a_power_cut() {
         let directory = directory(&scene);
         let syncs = ["absorbed", "real_syncs"].map(|count| directory[count].as_u64().expect("a count"));
         assert!(syncs[0] >= u64::from(PARTS) - 1 && syncs[1] <= 2, "{kind}, mount {is_mount}: {directory}");
+        let part = file(&scene, &scene.data.join("part-3"));
+        assert!(part.is_null(), "a directory that is synced once is not worth a guard: {part}");
         scene.cut(running);
         scene.recover();
         let mut parts: Vec<String> = (1..=PARTS).map(|i| format!("part-{i}")).collect();

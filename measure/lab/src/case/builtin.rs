@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::{Case, parse};
 
 /// Name and text of each; `--all` runs them in this order, but for those that say `by_name`.
-pub const CASES: [(&str, &str); 31] = [
+pub const CASES: [(&str, &str); 32] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
     ("tprocc", include_str!("../../cases/tprocc.toml")),
@@ -30,6 +30,7 @@ pub const CASES: [(&str, &str); 31] = [
     ("lmdb", include_str!("../../cases/lmdb.toml")),
     ("names-ext4", include_str!("../../cases/names-ext4.toml")),
     ("names-xfs", include_str!("../../cases/names-xfs.toml")),
+    ("parts-ext4", include_str!("../../cases/parts-ext4.toml")),
     ("definitions-filled", include_str!("../../cases/definitions-filled.toml")),
     ("definitions-postgres", include_str!("../../cases/definitions-postgres.toml")),
     ("definitions-mariadb", include_str!("../../cases/definitions-mariadb.toml")),

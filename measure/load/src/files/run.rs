@@ -31,6 +31,9 @@ pub struct Options {
     /// Nothing but new files of 4 KiB that replace others
     #[arg(long)]
     pub replace: bool,
+    /// Nothing but new directories, each with a file of 4 KiB, that are put in place by a rename, as column stores add parts
+    #[arg(long, conflicts_with_all = ["replace", "ledger"])]
+    pub parts: bool,
     /// Never sync anything
     #[arg(long)]
     pub nosync: bool,
@@ -62,6 +65,9 @@ pub fn run(options: &Options) -> Result<Report> {
     fs::create_dir_all(&options.dir).with_context(|| format!("cannot create {}", options.dir.display()))?;
     let directory = File::open(&options.dir).context("cannot open the directory")?;
     let client = Client { options, directory };
+    if options.parts {
+        client.remove_parts()?;
+    }
     let mut seq = first(options)?;
     let ledger = options.ledger.as_deref().map(Writer::open).transpose()?;
     let (mut recorder, started) = (Recorder::default(), Instant::now());
@@ -69,9 +75,13 @@ pub fn run(options: &Options) -> Result<Report> {
     let mut now = started;
     while now < end {
         let begin = Instant::now();
-        let step =
-            if options.replace { Step::Replace(seq as u64 % 4) } else { Step::of(options.client, seq) };
-        client.make(step, seq).with_context(|| format!("step {seq}, {step:?}"))?;
+        if options.parts {
+            client.part(seq).with_context(|| format!("part {seq}"))?;
+        } else {
+            let step =
+                if options.replace { Step::Replace(seq as u64 % 4) } else { Step::of(options.client, seq) };
+            client.make(step, seq).with_context(|| format!("step {seq}, {step:?}"))?;
+        }
         now = Instant::now();
         recorder.record(now - begin);
         if let Some(ledger) = &ledger {
@@ -119,9 +129,39 @@ impl Client<'_> {
         if self.options.nosync { Ok(()) } else { self.directory.sync_all() }
     }
 
+    /// A directory is made, gets a synced file, is synced, put in place, and the one above it synced.
+    fn part(&self, seq: i64) -> io::Result<()> {
+        let temporary = self.path(&temporary(self.options.client));
+        fs::create_dir(&temporary)?;
+        self.write(&temporary.join("rows"), seq)?;
+        if !self.options.nosync {
+            File::open(&temporary)?.sync_all()?;
+        }
+        fs::rename(temporary, self.path(&format!("{}{seq}", self.parts())))?;
+        if self.options.nosync { Ok(()) } else { self.directory.sync_all() }
+    }
+
+    fn parts(&self) -> String {
+        format!("part-{}-", self.options.client)
+    }
+
+    /// Those of an earlier run, and what was not yet in place.
+    fn remove_parts(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.options.dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let is_own =
+                |name: &str| name.starts_with(&self.parts()) || name == temporary(self.options.client);
+            if name.to_str().is_some_and(is_own) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn write(&self, path: &Path, seq: i64) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        match self.options.replace {
+        match self.options.replace || self.options.parts {
             true => file.write_all(&[seq as u8; 4096])?,
             false => file.write_all(&bytes(self.options.client, seq))?,
         }
@@ -152,8 +192,23 @@ mod tests {
             seconds: 0.2,
             ledger: Some(dir.join("ledger")),
             replace: false,
+            parts: false,
             nosync: false,
         }
+    }
+
+    #[test]
+    fn parts_are_put_in_place_and_an_earlier_run_s_go() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = Options { ledger: None, parts: true, seconds: 0.05, ..options(dir.path()) };
+        let parts = || fs::read_dir(&options.dir).expect("listed").count() as u64;
+        for _ in 0..2 {
+            assert_eq!(run(&options).expect("no error").steps, parts());
+        }
+        let rows = fs::read(options.dir.join("part-1-1/rows")).expect("the second part's");
+        assert_eq!(rows, [1; 4096]);
+        fs::create_dir(options.dir.join(temporary(1))).expect("a run that was cut");
+        run(&options).expect("it goes on");
     }
 
     /// A file, when the next step is none in which one may have any content.

@@ -53,7 +53,11 @@ pub struct Lmdb {}
 /// New files of 4 KiB, each synced and renamed over the old one, and the directory synced; any program's work.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Files {}
+pub struct Files {
+    /// New directories instead, each with such a file, that are put in place by a rename.
+    #[serde(default)]
+    pub parts: bool,
+}
 
 /// CREATE and DROP, one pair after the other.
 #[derive(Clone, Debug, Deserialize)]
@@ -154,9 +158,13 @@ impl Lmdb {
 
 impl Files {
     pub(super) fn in_words(&self) -> String {
-        "a new file of 4 KiB, fsync, rename over the old one, fsync of the directory; commit mode: each of them waits until \
-         it is durable"
-            .to_owned()
+        let what = match self.parts {
+            false => "a new file of 4 KiB, fsync, rename over the old one, fsync of the directory",
+            true => {
+                "a new directory with a new file of 4 KiB, fsync of both, rename to its place, fsync of the directory above"
+            }
+        };
+        format!("{what}; commit mode: each of them waits until it is durable")
     }
 }
 

@@ -14,7 +14,7 @@ use seawall_load::sqlite::Report;
 
 use super::Loaded;
 use super::installed::loaded;
-use crate::case::{DbBench, Load, Measure, Sqlite};
+use crate::case::{DbBench, Files, Load, Measure, Sqlite};
 use crate::installed::{random_puts, read, read_back};
 use crate::process;
 use crate::sqlite;
@@ -38,7 +38,7 @@ impl Programs<'_> {
         let commands = self.stores().into_iter().map(|store| match load {
             Load::DbBench(load) => self.db_bench(load, &store),
             Load::Sqlite(_) => self.sqlite(&store),
-            Load::Files(_) => self.files(),
+            Load::Files(load) => self.files(load),
             _ => self.lmdb(&["run", self.sync_word(), &self.stage.run.seconds.to_string()]),
         });
         let said = process::together("the load", commands)?;
@@ -137,9 +137,10 @@ impl Programs<'_> {
         Ok(command)
     }
 
-    fn files(&self) -> Result<Command> {
+    fn files(&self, load: &Files) -> Result<Command> {
         let mut command = self.command(&self.stage.lab.tools.load)?;
-        command.args(["files", "--replace", "--seconds", &self.stage.run.seconds.to_string(), "--dir"]);
+        let what = if load.parts { "--parts" } else { "--replace" };
+        command.args(["files", what, "--seconds", &self.stage.run.seconds.to_string(), "--dir"]);
         command.arg(self.data).args((self.sync_word() == "nosync").then_some("--nosync"));
         Ok(command)
     }
