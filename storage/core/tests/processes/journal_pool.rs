@@ -240,7 +240,9 @@ fn a_log_that_was_closed_says_so_until_it_is_used_again() {
 // Holds: L23
 #[test]
 fn an_image_that_was_given_up_writes_nothing_any_more() {
+    let nobody_forks_now = nobody_forks();
     let world = World::with_journal(IMAGE, JOURNAL);
+    drop(nobody_forks_now);
     let m = world.manage("file");
     assert!(world.fsync(&m));
     world.destage(&m);
@@ -254,7 +256,7 @@ fn an_image_that_was_given_up_writes_nothing_any_more() {
     assert!(before == fs::read(&world.pool.path).expect("the journal"), "nothing was written");
     let World { memory, pool, engine, disk, .. } = world;
     let path = pool.path.clone();
-    let _shared = nobody_forks();
+    let _nobody_forks = nobody_forks();
     drop(pool);
     let pool = block::open_in(&path, memory.path()).expect("another image");
     assert!(pool.image.as_ref().is_some_and(|image| image.made));

@@ -1,11 +1,12 @@
 //! Writes around the log, of files that nobody has synced yet.
 
-use std::process::{Child, Command};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use crate::common::World;
-use crate::spawning;
+use crate::{nobody_forks, spawning};
 use rustix::process::{Pid, Signal, kill_process};
 use seawall_core::{Engine, Owner};
 
@@ -13,6 +14,7 @@ use seawall_core::{Engine, Owner};
 const MOMENT: Duration = Duration::from_millis(100);
 
 fn world() -> World {
+    let _nobody_forks = nobody_forks();
     World::new(16 << 20)
 }
 
@@ -81,12 +83,12 @@ fn writes_of_the_next_period_are_not_waited_for() {
 
 fn process() -> Child {
     let spawning = spawning();
-    let child = Command::new("sleep").arg("60").spawn().expect("sleep");
-    let name = format!("/proc/{}/comm", child.id());
-    // Not sooner: the kernel lets us go on before it has closed the child's descriptors.
-    while std::fs::read_to_string(&name).expect("it runs").trim() != "sleep" {
-        std::thread::yield_now();
-    }
+    let mut cat = Command::new("cat");
+    let mut child = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat");
+    let (to, from) = (child.stdin.as_mut().expect("piped"), child.stdout.as_mut().expect("piped"));
+    to.write_all(b"?").expect("written");
+    // Once it answers, the kernel has closed the descriptors that it had of ours: not when we go on, and not when it has its name.
+    from.read_exact(&mut [0]).expect("answered");
     drop(spawning);
     child
 }
