@@ -56,7 +56,10 @@ pub fn leaving(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
 pub fn itself(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     const FLAGS: OFlags =
         OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-    openat(fd, name, FLAGS, Mode::empty()).ok().filter(|_| log.engine.has_directories())
+    if !log.engine.has_directories() {
+        return None;
+    }
+    openat(fd, name, FLAGS, Mode::empty()).ok()
 }
 
 /// A name in the directory is about to go, or to lead elsewhere: it is in the log by then, if its program counts on the order of such
@@ -90,13 +93,6 @@ pub fn after_removal(log: &Log, node: &Node) {
     let is_root = |path: &Path| policy::is_ordered_root(shm, path.as_os_str().as_bytes());
     if policy::has_ordered(shm) && node.name().is_some_and(|path| is_root(&path)) {
         after_change(node);
-    }
-}
-
-/// A directory with this inode was made in another one.
-pub fn directory_is_made(log: &Log, above: BorrowedFd<'_>, inode: (u64, u64)) {
-    if here(log, above).is_some_and(|here| here.preset == Preset::Any) {
-        log.made.note(inode);
     }
 }
 

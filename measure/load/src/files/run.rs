@@ -126,7 +126,7 @@ impl Client<'_> {
                 done => done?,
             },
         }
-        if self.options.nosync { Ok(()) } else { self.directory.sync_all() }
+        self.sync(&self.directory)
     }
 
     /// A directory is made, gets a synced file, is synced, put in place, and the one above it synced.
@@ -134,11 +134,9 @@ impl Client<'_> {
         let temporary = self.path(&temporary(self.options.client));
         fs::create_dir(&temporary)?;
         self.write(&temporary.join("rows"), seq)?;
-        if !self.options.nosync {
-            File::open(&temporary)?.sync_all()?;
-        }
+        self.sync(&File::open(&temporary)?)?;
         fs::rename(temporary, self.path(&format!("{}{seq}", self.parts())))?;
-        if self.options.nosync { Ok(()) } else { self.directory.sync_all() }
+        self.sync(&self.directory)
     }
 
     fn parts(&self) -> String {
@@ -165,6 +163,10 @@ impl Client<'_> {
             true => file.write_all(&[seq as u8; 4096])?,
             false => file.write_all(&bytes(self.options.client, seq))?,
         }
+        self.sync(&file)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
         if self.options.nosync { Ok(()) } else { file.sync_all() }
     }
 

@@ -58,7 +58,13 @@ pub fn making<D: Directory, R>(
 
 /// Logs what was just made at `name`, if anything was.
 pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
-    let Some(made) = here.at(name).filter(|_| here.keeps(name)) else { return };
+    let Some(made) = here.at(name) else { return };
+    if made.kind == Kind::Directory {
+        here.has_directory(made.inode);
+    }
+    if !here.keeps(name) {
+        return;
+    }
     let is_own = made.attributes.uid == here.uid();
     let is_new = made.links == 1 || made.kind == Kind::Directory;
     let Some(file) = made.handle.filter(|_| is_own && is_new) else { return turn.leave() };

@@ -78,10 +78,7 @@ impl Fs {
     ) -> Result<(Stat, INodeNo), Errno> {
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let logged: Logged = |here, name, call| naming::making_new(here, name, call);
-        let made =
-            self.make(parent, name, caller, logged, |parent, name| mkdirat(parent.fd(), name, mode))?;
-        named::directory_is_made(&self.log, self.nodes.get(parent)?.fd(), (made.0.st_dev, made.0.st_ino));
-        Ok(made)
+        self.make(parent, name, caller, logged, |parent, name| mkdirat(parent.fd(), name, mode))
     }
 
     /// mknod(2).

@@ -119,6 +119,12 @@ impl Directory for Here<'_> {
         Some(Known { kind, inode, links: stat.st_nlink, attributes, handle })
     }
 
+    fn has_directory(&self, inode: (u64, u64)) {
+        if self.preset == Preset::Any {
+            self.log.made.note(inode);
+        }
+    }
+
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
         readlinkat(self.fd, name, Vec::new()).ok().map(|target| op(target.to_bytes()))
     }

@@ -4,15 +4,13 @@ use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use seawall_core::format::NAME_MAX;
-use seawall_core::naming::{Directory, Kind, LARGEST};
+use seawall_core::naming::LARGEST;
 use seawall_core::{Engine, Errno, policy};
-use seawall_wire::shm::Preset;
 
-use super::here::{Here, engine, found, here, parent, path_of_any, with_open};
-use crate::again::{Few, fingerprint};
+use super::here::{engine, found, here, parent, path_of_any, with_open};
 use crate::client::DAEMON;
-use crate::session;
 use crate::sys::{self, Stat, unsafe_call};
+use crate::{again, session};
 
 /// So many small new files are synced for real before their directory is asked for.
 const SYNCS: u32 = 2;
@@ -26,22 +24,10 @@ static REFUSED_ON: AtomicU64 = AtomicU64::new(0);
 static SYNCED_IN: AtomicU64 = AtomicU64::new(0);
 static SYNCED: AtomicU32 = AtomicU32::new(0);
 
-/// Directories that this process has made in one that is in the log. Most get their files, are put in place and are never synced
-/// again: to take one into the log costs more than the one sync.
-static MADE: Few = Few::new();
-
-/// Something was made at this name.
-pub(super) fn directory_is_made(here: &Here, name: &CStr) {
-    let made = here.at(name).filter(|made| made.kind == Kind::Directory && here.preset == Preset::Any);
-    if let Some(made) = made {
-        MADE.put(fingerprint([made.inode.0, made.inode.1, 0]));
-    }
-}
-
 /// fsync(2) or fdatasync(2) of `fd`, if that is a directory in the log, or one that may be.
 pub fn sync_directory(fd: c_int, stat: &Stat) -> Option<Result<(), Errno>> {
     let engine = session::joined().filter(|_| stat.directory)?;
-    if engine.find(stat.dev, stat.ino).is_none() && !MADE.take(fingerprint([stat.dev, stat.ino, 0])) {
+    if engine.find(stat.dev, stat.ino).is_none() && !again::was_just_made((stat.dev, stat.ino)) {
         register(engine, fd, stat);
     }
     let here = found(engine, fd, false, stat)?;

@@ -55,9 +55,7 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
 pub fn making_new<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
     match parent(dir, path, &mut room) {
-        Some((here, name)) => {
-            naming::making_new(&here, name, call).inspect(|_| ask::directory_is_made(&here, name))
-        }
+        Some((here, name)) => naming::making_new(&here, name, call),
         None => call(),
     }
 }

@@ -12,7 +12,7 @@ use seawall_wire::shm::Preset;
 use super::content::content_at;
 
 use crate::sys::{self, Stat, unsafe_call};
-use crate::{owner, session};
+use crate::{again, owner, session};
 
 /// A directory in the log, and the part of a path that is in it.
 pub(super) struct Here {
@@ -110,6 +110,12 @@ impl Directory for Here {
         let handle = if kind == Kind::Other { None } else { handle(self.fd, name, 0) };
         let (inode, links, attributes) = ((stat.dev, stat.ino), stat.links, attributes(&stat));
         Some(Known { kind, inode, links, attributes, handle })
+    }
+
+    fn has_directory(&self, inode: (u64, u64)) {
+        if self.preset == Preset::Any {
+            again::directory_is_made(inode);
+        }
     }
 
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {

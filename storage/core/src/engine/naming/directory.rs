@@ -33,6 +33,9 @@ pub trait Directory: Place + Sized {
     /// What is at a name, if anything is. Links are not followed.
     fn at(&self, name: &CStr) -> Option<Known>;
 
+    /// A directory with this inode was just made in it.
+    fn has_directory(&self, _inode: (u64, u64)) {}
+
     /// Calls `op` with what the symbolic link at `name` says. `None`: there is none, or it says too much.
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
 
