@@ -122,13 +122,14 @@ mutants! {
         "names: settled": "known.contents.remove(&directory);" => "if !{m} { known.contents.remove(&directory); }",
         "names: what a name led to": "self.names.entry(at).or_default().known.insert(file);" => "if !{m} { self.names.entry(at).or_default().known.insert(file); }",
         "names: gone": "self.gone.insert(file);" => "if !{m} { self.gone.insert(file); }",
-        "names: replaced": "        gone.extend(over.filter(|_| !exchanged));" => "        gone.extend(over.filter(|_| !exchanged && !{m}));",
+        "names: gone, and others are left": "if !has_others {" => "if !has_others || {m} {",
+        "names: replaced": "filter(|over| !exchanged && !over.has_others)" => "filter(|over| !exchanged && !over.has_others && !{m})",
+        "names: replaced, and others are left": "filter(|over| !exchanged && !over.has_others)" => "filter(|over| !exchanged && (!over.has_others || {m}))",
         "names: gone and back": "self.gone.remove(&file);" => "if !{m} { self.gone.remove(&file); }",
         "names: row N10": "        if !is_on_disk {\n            return" => "        if !is_on_disk || {m} {\n            return",
         "names: exchanged": "over.filter(|_| exchanged)" => "over.filter(|_| exchanged && !{m})",
         "names: what a symbolic link says": "by_mark.or_else(|| self.link_at(at, here))" => "by_mark.or_else(|| self.link_at(at, here).filter(|_| !{m}))",
         "names: linked from a directory that is behind": "self.file(file).seen.extend(before);" => "if !{m} { self.file(file).seen.extend(before); }",
-        "names: linked to a directory that was synced": "self.file(file).is_elsewhere = true," => "self.file(file).is_elsewhere = !{m},",
         "names: the newest content": "self.contents.values().max().copied()" => "(if {m} { self.contents.values().min() } else { self.contents.values().max() }).copied()",
     }
     "storage/core/src/engine/names.rs" {

@@ -27,7 +27,7 @@ impl Namer {
         (0..3).for_each(|_| self.world.give_way());
         let turn = naming::enter(&here);
         if let Some(file) = gone.filter(|_| turn.is_in_log()) {
-            turn.log(&NameChange::Gone { name: name.to_bytes(), file });
+            turn.log(&NameChange::Gone { name: name.to_bytes(), file, has_others: false });
         }
         turn.finish();
     }

@@ -22,7 +22,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::names::Turn;
-use crate::format::{Attributes, NameChange};
+use crate::format::{Attributes, NameChange, Replaced};
 pub use directory::{Directory, Kind, Known};
 pub use linking::{linking_across, linking_within};
 pub use moving::{How, moving_across, moving_within};
@@ -159,9 +159,9 @@ pub fn removing<D: Directory, R>(
     }
     let turn = enter(here);
     let (victim, bytes) = (here.at(name), name.to_bytes());
-    let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.entry());
+    let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.replaced());
     let is_logged = match gone {
-        Some(file) => turn.log(&NameChange::Gone { name: bytes, file }),
+        Some(Replaced { file, has_others }) => turn.log(&NameChange::Gone { name: bytes, file, has_others }),
         // Nothing to remove, or something that no record can express.
         None => {
             if victim.is_some() {
@@ -171,7 +171,7 @@ pub fn removing<D: Directory, R>(
         }
     };
     let done = turn.allowed().and_then(|()| call(is_logged));
-    if let Some(file) = gone.filter(|_| done.is_err() && is_logged) {
+    if let Some(Replaced { file, .. }) = gone.filter(|_| done.is_err() && is_logged) {
         if leads_to(here, name, file) {
             // Should this thread have lost the directory meanwhile, the record is retired.
             turn.log(&NameChange::Is { name: bytes, file: Some(file) });

@@ -35,6 +35,8 @@ pub enum NameChange<'a> {
         name: &'a [u8],
         /// The file.
         file: Handle,
+        /// It has other names, some of them perhaps in directories of whose records nothing is left.
+        has_others: bool,
     },
     /// A file got another name.
     Moved {
@@ -45,7 +47,7 @@ pub enum NameChange<'a> {
         /// The file.
         file: Handle,
         /// The file that had that name before.
-        over: Option<Handle>,
+        over: Option<Replaced>,
         /// The replaced file has the former name now (RENAME_EXCHANGE); otherwise no file has it.
         exchanged: bool,
         /// Where both names are.
@@ -97,6 +99,15 @@ pub enum NameChange<'a> {
         /// The file, or nothing.
         file: Option<Handle>,
     },
+}
+
+/// A file whose name leads to another one from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The file.
+    pub file: Handle,
+    /// As in [`NameChange::Gone`].
+    pub has_others: bool,
 }
 
 /// A directory other than the record's own, in the file table.

@@ -17,7 +17,7 @@ mod spill;
 mod superblock;
 
 pub use cell::Cell;
-pub use change::{Across, Elsewhere, NameChange};
+pub use change::{Across, Elsewhere, NameChange, Replaced};
 pub use entry::{Descriptor, EntryState, FILE_PATH_MAX, FOREVER, watermark};
 pub use handle::{Attributes, Handle, NAMED_HANDLE_MAX};
 pub use layout::{FILE_ENTRY_BYTES, Layout, ROOT_ENTRY_BYTES, ROOTS, Zone};

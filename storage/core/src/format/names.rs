@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use seawall_media::assert_layout;
 
-use super::change::{Across, Elsewhere, NameChange};
+use super::change::{Across, Elsewhere, NameChange, Replaced};
 use super::handle::{Attributes, Handle};
 
 /// Longest name (NAME_MAX).
@@ -59,6 +59,8 @@ const EXCHANGED: u8 = 1;
 const FROM: u8 = 2;
 /// The new name is in another directory.
 const TO: u8 = 4;
+/// The file that loses a name has others. Earlier versions did not say so.
+const OTHERS: u8 = 8;
 
 impl NameHead {
     fn set_attributes(&mut self, attributes: &Attributes) {
@@ -138,12 +140,18 @@ impl<'a> NameChange<'a> {
                 (head.verb, head.file, first) = (SYMLINK, *file, name);
                 head.data_len = u32::try_from(target.len()).ok()?;
             }
-            Self::Gone { name, file } => (head.verb, head.file, first) = (GONE, *file, name),
+            Self::Gone { name, file, has_others } => {
+                (head.verb, head.file, first) = (GONE, *file, name);
+                head.flags |= if *has_others { OTHERS } else { 0 };
+            }
             Self::Moved { name, to, file, over, exchanged, across } => {
                 (head.verb, head.file, first, second) = (MOVED, *file, name, to);
-                head.other = over.unwrap_or(head.other);
                 head.set_across(across);
                 head.flags |= if *exchanged { EXCHANGED } else { 0 };
+                if let Some(over) = over {
+                    head.other = over.file;
+                    head.flags |= if over.has_others { OTHERS } else { 0 };
+                }
             }
             Self::Linked { name, to, file, across } => {
                 let verb = if *across == Across::No { LINKED } else { LINKED_ACROSS };
@@ -181,11 +189,13 @@ impl<'a> NameChange<'a> {
         let (to, data) = rest.split_at_checked(head.to.into())?;
         let (file, is_named) = (head.file.known(), is_name(name));
         let (attributes, across) = (head.attributes(), head.across()?);
+        let has_others = head.flags & OTHERS != 0;
         let change = match head.verb {
             MADE if is_named => Self::Made { name, file: file?, attributes },
-            GONE if is_named => Self::Gone { name, file: file? },
+            GONE if is_named => Self::Gone { name, file: file?, has_others },
             MOVED if is_named && is_name(to) => {
-                let (over, exchanged) = (head.other.known(), head.flags & EXCHANGED != 0);
+                let over = head.other.known().map(|file| Replaced { file, has_others });
+                let exchanged = head.flags & EXCHANGED != 0;
                 if exchanged && over.is_none() {
                     return None;
                 }
@@ -238,6 +248,7 @@ mod tests {
         let attributes = Attributes { mode: 0o640, uid: 7, gid: 8, modified: (-3, 999) };
         let long = [b'n'; NAME_MAX];
         let other = Elsewhere { slot: 3, generation: 7 };
+        let over = |has_others| Some(Replaced { file: b, has_others });
         let moved = |name, to, over, exchanged, across| NameChange::Moved {
             name,
             to,
@@ -248,10 +259,12 @@ mod tests {
         };
         for change in [
             NameChange::Made { name: b"a", file: a, attributes },
-            NameChange::Gone { name: &long, file: a },
-            moved(&long, &long, Some(b), false, Across::No),
+            NameChange::Gone { name: &long, file: a, has_others: false },
+            NameChange::Gone { name: &long, file: a, has_others: true },
+            moved(&long, &long, over(false), false, Across::No),
+            moved(&long, &long, over(true), false, Across::No),
             moved(b"a", b"b", None, false, Across::No),
-            moved(b"a", b"b", Some(b), true, Across::From { other, first: 0 }),
+            moved(b"a", b"b", over(false), true, Across::From { other, first: 0 }),
             moved(b"a", b"b", None, false, Across::To { other, first: 1 << 40 }),
             NameChange::Linked { name: b"a", to: b"b", file: a, across: Across::No },
             NameChange::Linked { name: b"a", to: b"b", file: a, across: Across::From { other, first: 0 } },
@@ -273,7 +286,10 @@ mod tests {
     fn what_leads_out_of_a_directory_is_no_name() {
         let file = Handle::new(1, &[1; 8]).expect("short");
         for name in [&b""[..], b".", b"..", b"a/b", b"/etc/passwd", b"a\0b"] {
-            assert_eq!(NameChange::decode(&stored(&NameChange::Gone { name, file })), None);
+            assert_eq!(
+                NameChange::decode(&stored(&NameChange::Gone { name, file, has_others: false })),
+                None
+            );
             let linked = NameChange::Linked { name: b"a", to: name, file, across: Across::No };
             assert_eq!(NameChange::decode(&stored(&linked)), None);
         }
@@ -291,6 +307,6 @@ mod tests {
         assert_eq!(NameChange::decode(&unknown), None);
         assert_eq!(NameChange::decode(&[whole, vec![0]].concat()), None);
         assert!(Handle::new(1, &[0; NAMED_HANDLE_MAX + 1]).is_none());
-        assert!(NameChange::Gone { name: &[b'n'; NAME_MAX + 1], file }.encode().is_none());
+        assert!(NameChange::Gone { name: &[b'n'; NAME_MAX + 1], file, has_others: false }.encode().is_none());
     }
 }

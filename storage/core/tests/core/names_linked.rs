@@ -1,13 +1,14 @@
 //! Files that get a name in another directory in the log, and symbolic links.
 
+use std::ffi::CStr;
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use crate::common::World;
 use crate::common::directory::{self, names};
 use crate::common::front::{Front, inode};
+use crate::common::{Managed, World, roll_back};
 use seawall_core::Errno;
 use seawall_core::destage::{Destager, Files};
 use seawall_core::file::Flag;
@@ -219,7 +220,96 @@ fn what_the_disk_has_of_the_other_directory_is_not_undone() {
     assert_eq!(read(dir.path().join("tmp/mail")).as_deref(), Some("dear reader"));
 }
 
-fn point(world: &World, directory: &directory::Directory<'_>, target: &str, name: &std::ffi::CStr) {
+/// A file gets a log of its own, and content that only that log has.
+fn rewritten(world: &World, path: &str) -> Managed {
+    let file = world.manage(path);
+    assert!(world.fsync(&file));
+    world.pwrite(&file, 0, b"another text", 0);
+    assert!(!world.fsync(&file));
+    file
+}
+
+/// Brings the directory to the disk, as a sync that the log had to leave to it does.
+fn to_the_disk(directory: &directory::Directory<'_>) {
+    let turn = directory.turn();
+    turn.leave();
+    turn.finish();
+}
+
+fn moved_across(mail: &Mail<'_>, name: &CStr) {
+    let [from, to] = [&mail.from, &mail.to].map(|directory| Front::of(mail.world, directory));
+    let call = |_| {
+        fs::rename(from.path(name), to.path(c"mail")).expect("moved");
+        Ok(())
+    };
+    naming::moving_across((&from, name), (&to, c"mail"), naming::How::Plain, call).expect("no error");
+}
+
+/// The other directory's records are over, so that the first one's say of this file only that it lost a name.
+#[test]
+fn the_records_of_a_file_count_whichever_name_it_has_lost() {
+    let removed = |world: &World, mail: &Mail<'_>| {
+        mail.deliver();
+        mail.remove(&mail.from);
+        to_the_disk(&mail.to);
+        rewritten(world, "new/mail")
+    };
+    let destaged = |world: &World, mail: &Mail<'_>| {
+        mail.deliver();
+        let mut files = Daemon { mail, synced: Vec::new() };
+        assert!(Destager::new(&world.engine, world.who(0)).round(&mut files).failed.is_empty());
+        mail.remove(&mail.from);
+        to_the_disk(&mail.to);
+        rewritten(world, "new/mail")
+    };
+    let replaced = |world: &World, mail: &Mail<'_>| {
+        mail.deliver();
+        mail.from.make("next");
+        moved_within(world, &mail.from, (c"next", c"mail"));
+        to_the_disk(&mail.to);
+        rewritten(world, "new/mail")
+    };
+    let moved = |world: &World, mail: &Mail<'_>| {
+        let front = Front::of(world, &mail.from);
+        let linked = || {
+            fs::hard_link(mail.from.at("mail"), mail.from.at("ready")).expect("linked");
+            Ok(())
+        };
+        naming::linking_within(&front, (c"mail", c"ready"), linked).expect("no error");
+        mail.remove(&mail.from);
+        moved_across(mail, c"ready");
+        to_the_disk(&mail.to);
+        rewritten(world, "new/mail")
+    };
+    let refused = |world: &World, mail: &Mail<'_>| {
+        let front = Front::of(world, &mail.from);
+        assert_eq!(naming::removing(&front, c"mail", |_| Err::<(), _>(Errno::PERM)), Err(Errno::PERM));
+        moved_across(mail, c"mail");
+        to_the_disk(&mail.to);
+        rewritten(world, "new/mail")
+    };
+    type Way = dyn Fn(&World, &Mail<'_>) -> Managed;
+    let ways: [(&str, &Way); 5] = [
+        ("removed", &removed),
+        ("destaged", &destaged),
+        ("replaced", &replaced),
+        ("moved", &moved),
+        ("refused", &refused),
+    ];
+    for (what, way) in ways {
+        let world = World::new(16 << 20);
+        let mail = Mail::written(&world);
+        let file = way(&world, &mail);
+        assert!(mail.is_in_log(&mail.from) && world.engine.is_dirty(mail.from.name), "{what}");
+        roll_back(&file, b"dear reader");
+        drop(mail);
+        let (done, dir, _memory) = world.recover();
+        done.expect("a recovery");
+        assert_eq!(read(dir.path().join("new/mail")).as_deref(), Some("another text"), "{what}");
+    }
+}
+
+fn point(world: &World, directory: &directory::Directory<'_>, target: &str, name: &CStr) {
     let front = Front::of(world, directory);
     naming::making_new(&front, name, || {
         symlink(target, front.path(name)).expect("made");
@@ -228,19 +318,22 @@ fn point(world: &World, directory: &directory::Directory<'_>, target: &str, name
     .expect("no error");
 }
 
+fn moved_within(world: &World, directory: &directory::Directory<'_>, (name, to): (&CStr, &CStr)) {
+    let front = Front::of(world, directory);
+    let rename = |_| {
+        fs::rename(front.path(name), front.path(to)).expect("renamed");
+        Ok(())
+    };
+    let source = front.at(name);
+    naming::moving_within(&front, ((name, source), to), None, naming::How::Plain, rename).expect("no error");
+}
+
 /// A new link is made beside the present one, and renamed over it: what runs next is switched in one step.
 fn switched<'w>(world: &'w World) -> directory::Directory<'w> {
     let directory = directory::Directory::of(world);
     point(world, &directory, "releases/1", c"current");
     point(world, &directory, "releases/2", c"next");
-    let front = Front::of(world, &directory);
-    let rename = |_| {
-        fs::rename(directory.at("next"), directory.at("current")).expect("renamed");
-        Ok(())
-    };
-    let source = front.at(c"next");
-    naming::moving_within(&front, ((c"next", source), c"current"), None, naming::How::Plain, rename)
-        .expect("no error");
+    moved_within(world, &directory, (c"next", c"current"));
     assert!(!directory.fsync());
     assert_eq!(*directory.synced.borrow(), Vec::<bool>::new(), "nothing waits for the disk");
     directory

@@ -1,12 +1,12 @@
 //! Moves and links between two directories: a record in each of them, which vouches for the other one.
 
 use super::{Place, Turn};
-use crate::format::{Across, Elsewhere, Handle, NameChange};
+use crate::format::{Across, Elsewhere, Handle, NameChange, Replaced};
 
 impl<P: Place> Turn<'_, P> {
     /// A file gets a name in the directory `to`, which is entered too, and loses its name in this one: a record in
     /// each, both durable. False: neither directory is in the log any more.
-    pub fn log_move(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) -> bool {
+    pub fn log_move(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Replaced>) -> bool {
         let moved =
             |across| NameChange::Moved { name: names.0, to: names.1, file, over, exchanged: false, across };
         // Once both have their records they do not leave: the watermark of the first one to leave would vouch for a
@@ -26,7 +26,7 @@ impl<P: Place> Turn<'_, P> {
 
     /// The kernel refused a move that was logged like this. Both directories leave the log, with records that take the
     /// move back: the power may fail between their syncs, and whichever is synced first vouches for the move.
-    pub fn take_back(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Handle>) {
+    pub fn take_back(&self, to: &Self, names: (&[u8], &[u8]), file: Handle, over: Option<Replaced>) {
         let exchanged = over.is_some();
         let back = |across| NameChange::Moved { name: names.1, to: names.0, file, over, exchanged, across };
         if to.log_both(self, back).is_some() {

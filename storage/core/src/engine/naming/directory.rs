@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use crate::Owner;
 use crate::engine::{Engine, Place};
 use crate::file::{FileRef, Stand};
-use crate::format::{Attributes, Handle};
+use crate::format::{Attributes, Handle, Replaced};
 
 /// A directory in the log, as a front's call reaches it.
 pub trait Directory: Place + Sized {
@@ -81,5 +81,10 @@ impl Known {
     /// The same of a regular file or a symbolic link: what can move, and be removed, by a record.
     pub(super) fn entry(&self) -> Option<Handle> {
         self.handle.filter(|_| matches!(self.kind, Kind::File | Kind::Symlink))
+    }
+
+    /// The same of one that is about to lose this name.
+    pub(super) fn replaced(&self) -> Option<Replaced> {
+        self.entry().map(|file| Replaced { file, has_others: self.links > 1 })
     }
 }

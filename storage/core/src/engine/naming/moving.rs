@@ -51,7 +51,7 @@ pub fn moving_within<D: Directory, R>(
     let (source, victim) =
         if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
     let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
-    let over = victim.and_then(|victim| victim.entry());
+    let over = victim.and_then(|victim| victim.replaced());
     let is_kept = here.keeps(name) && here.keeps(to_name);
     let moved = moved(source, (here, victim), how).filter(|_| is_kept);
     let is_logged = match moved {
@@ -105,7 +105,7 @@ pub fn moving_across<D: Directory, R>(
     let is_kept = from.keeps(name) && to.keeps(to_name);
     let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
     let file = file.filter(|file| is_known && file.kind != Kind::Directory && file.links == 1);
-    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.entry()));
+    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.replaced()));
     let logged = moved(file, (to, victim), how).zip(file).filter(|(moved, file)| {
         carry((from, &source, name), (to, &target), file) && source.log_move(&target, names, *moved, over)
     });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange};
+use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange, Replaced};
 use crate::recover::target::{At, Here};
 
 /// The live changes, summed up.
@@ -10,9 +10,9 @@ use crate::recover::target::{At, Here};
 pub(super) struct History {
     pub names: BTreeMap<At, Name>,
     pub files: BTreeMap<Handle, File>,
-    /// Files that lost a name and have not got another one since.
+    /// Files that lost their last name and have not got another one since.
     gone: BTreeSet<Handle>,
-    /// Files that lost one if the disk shows it.
+    /// Files that lost it if the disk shows it.
     perhaps_gone: BTreeSet<Handle>,
 }
 
@@ -39,8 +39,6 @@ pub(super) struct File {
     pub seen: BTreeSet<At>,
     /// It is a symbolic link that says this.
     pub target: Option<Vec<u8>>,
-    /// It has had a name in a directory that was synced since: the log may know no more of that name.
-    is_elsewhere: bool,
 }
 
 /// A file got another name.
@@ -51,7 +49,7 @@ struct Move {
     /// Its new name, if that is.
     into: Option<At>,
     /// The file that had the new name before.
-    over: Option<Handle>,
+    over: Option<Replaced>,
     /// That one has the former name now.
     exchanged: bool,
     /// The disk shows whether anybody made the move.
@@ -96,10 +94,10 @@ impl History {
                 let known = self.file(file);
                 (known.made, known.target) = (Some(attributes), Some(target.to_vec()));
             }
-            NameChange::Gone { name, file } => {
+            NameChange::Gone { name, file, has_others } => {
                 self.led(at(name), file);
                 self.leads(at(name), None);
-                if !self.file(file).is_elsewhere {
+                if !has_others {
                     self.gone.insert(file);
                 }
             }
@@ -129,9 +127,8 @@ impl History {
                     let before = other.map(|directory| At { directory, name: name.to_vec() });
                     self.file(file).seen.extend(before);
                 }
-                // The other directory's record says it.
-                (Across::To { .. }, Some(_)) => {}
-                (Across::To { .. }, None) => self.file(file).is_elsewhere = true,
+                // The other directory's record says it, or the disk has it.
+                (Across::To { .. }, _) => {}
             },
             NameChange::Content { name, file, attributes, .. } => {
                 self.leads(at(name), Some(file));
@@ -151,12 +148,12 @@ impl History {
     fn moves(&mut self, Move { file, from, into, over, exchanged, is_on_disk }: Move) {
         if let Some(from) = from {
             self.led(from.clone(), file);
-            self.leads_unless(is_on_disk, from, over.filter(|_| exchanged));
+            self.leads_unless(is_on_disk, from, over.filter(|_| exchanged).map(|over| over.file));
         }
         let gone = if is_on_disk { &mut self.perhaps_gone } else { &mut self.gone };
-        gone.extend(over.filter(|_| !exchanged));
+        gone.extend(over.filter(|over| !exchanged && !over.has_others).map(|over| over.file));
         if let Some(into) = into {
-            over.iter().for_each(|over| self.led(into.clone(), *over));
+            over.iter().for_each(|over| self.led(into.clone(), over.file));
             self.leads_unless(is_on_disk, into, Some(file));
         }
     }
@@ -187,7 +184,7 @@ impl History {
         self.files.contains_key(file) || self.names.values().any(|name| name.known.contains(file))
     }
 
-    /// True for a file that was removed: it lost a name, and no name leads to it.
+    /// True for a file that was removed: it lost its last name, and no name leads to it.
     pub(super) fn is_gone(&self, file: &Handle) -> bool {
         self.gone.contains(file) && !self.wanted().any(|wanted| wanted == *file)
     }

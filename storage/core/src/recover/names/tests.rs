@@ -12,7 +12,7 @@ use super::history::History;
 use super::plan::{Conflict, Plan};
 use crate::recover::target::At;
 use disk::Disk;
-use program::{Event, OLD, OWNER, Record, acts, add, at, events, file, handle, is_old};
+use program::{Event, OLD, OWNER, Record, Watermarks, acts, add, at, events, file, handle, is_live, is_old};
 
 /// What the records promise.
 struct Promised {
@@ -31,13 +31,16 @@ impl Promised {
 
     fn add(&mut self, lsn: u64, record: Record) {
         match record {
-            Record::Made(to, file) | Record::Linked(_, to, file, _) | Record::Pointed(to, file) => {
+            Record::Made(to, file)
+            | Record::Linked(_, to, file, _)
+            | Record::Pointed(to, file)
+            | Record::Is(to, file) => {
                 self.names.insert(at(to), file);
             }
-            Record::Gone(place, _) => drop(self.names.remove(&at(place))),
+            Record::Gone(place, ..) => drop(self.names.remove(&at(place))),
             Record::Moved(from, to, file, over, exchanged, _) => {
                 match over.filter(|_| exchanged) {
-                    Some(over) => self.names.insert(at(from), over),
+                    Some((over, _)) => self.names.insert(at(from), over),
                     None => self.names.remove(&at(from)),
                 };
                 self.names.insert(at(to), file);
@@ -51,6 +54,20 @@ impl Promised {
             Record::Settled(_, file, None) => drop(self.synced.insert(file, None)),
         }
     }
+}
+
+/// The history in the records that count, and the files that lost a name by one of them.
+fn of_live(happened: &[Event], watermarks: &Watermarks) -> (History, Vec<u32>) {
+    let (mut history, mut lost) = (History::default(), Vec::new());
+    for (lsn, event) in (1..).zip(happened) {
+        if let Event::Record(record) = event
+            && is_live(watermarks, lsn, *record)
+        {
+            add(&mut history, watermarks, lsn, *record);
+            lost.extend(record.lost());
+        }
+    }
+    (history, lost)
 }
 
 proptest! {
@@ -69,20 +86,21 @@ proptest! {
         let happened = &events[..cut.index(events.len() + 1)];
         let changes: Vec<&Event> = happened.iter().filter(|event| !matches!(event, Event::Record(_))).collect();
         // A real sync brings everything before it to the disk.
-        let least = changes.iter().rposition(|event| matches!(event, Event::Committed(..))).map_or(0, |at| at + 1);
+        let is_sync = |event: &&Event| matches!(event, Event::Committed(..) | Event::Destaged(_));
+        let least = changes.iter().rposition(is_sync).map_or(0, |at| at + 1);
         let most = least + reached.index(changes.len() - least + 1);
         let mut disk = Disk::after(&changes[..most]);
-        let (mut history, mut promised, mut committed) = (History::default(), Promised::new(), BTreeMap::new());
+        let (mut promised, mut committed) = (Promised::new(), BTreeMap::new());
+        let mut watermarks = Watermarks::new();
         for (lsn, event) in (1..).zip(happened) {
             match event {
-                Event::Record(record) => {
-                    add(&mut history, lsn, *record);
-                    promised.add(lsn, *record);
-                }
+                Event::Record(record) => promised.add(lsn, *record),
                 Event::Committed(file, byte) => drop(committed.insert(*file, *byte)),
+                Event::Destaged(slot) => drop(watermarks.insert(*slot, lsn)),
                 Event::Change(_) => {}
             }
         }
+        let (history, lost) = of_live(happened, &watermarks);
         let Promised { names: expected, contents, synced } = promised;
         let is_over = disk.recover(&history, &contents, interrupted).expect("no conflict");
         if !is_over {
@@ -96,6 +114,16 @@ proptest! {
             }
         }
         prop_assert_eq!(&seen, &expected);
+        // Its own records would be dropped without a word.
+        for file in expected.values() {
+            prop_assert!(!history.is_gone(&handle(*file)), "{file} has a name");
+        }
+        // Recovery would look for it in vain, and refuse.
+        let has_name = |file: &u32| expected.values().any(|named| named == file);
+        for file in lost.into_iter().filter(|file| !has_name(file)) {
+            let file = handle(file);
+            prop_assert!(history.is_gone(&file) || history.is_perhaps_gone(&file), "{file:?} was removed");
+        }
         let inodes: BTreeSet<(u32, usize)> = expected.iter().map(|(at, file)| (*file, disk.names[at])).collect();
         prop_assert_eq!(inodes.len(), expected.values().collect::<BTreeSet<_>>().len(), "a file is two");
         for (name, file) in &expected {
@@ -114,7 +142,7 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
     let made = |file: u32| Record::Made(0, file);
     let history = |records: &[Record]| {
         let mut history = History::default();
-        (1..).zip(records).for_each(|(lsn, record)| add(&mut history, lsn, *record));
+        (1..).zip(records).for_each(|(lsn, record)| add(&mut history, &Watermarks::new(), lsn, *record));
         history
     };
     let on_disk = |names: &[(usize, Option<u32>)]| {
@@ -128,9 +156,10 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
     assert_eq!(strange, Err(Conflict::Strange(at(0))), "N7");
     let elsewhere = plan(&[made(5)], &on_disk(&[(2, Some(5))]));
     assert_eq!(elsewhere, Err(Conflict::Moved(at(0), b"c".to_vec())), "N3");
-    let gone = plan(&[Record::Gone(0, 5)], &on_disk(&[(0, Some(9))]));
+    let gone = plan(&[Record::Gone(0, 5, false)], &on_disk(&[(0, Some(9))]));
     assert_eq!(gone, Ok(Plan::default()), "N9");
-    let synced_and_gone = plan(&[made(5), Record::Content(0, 5, 1), Record::Gone(0, 5)], &Disk::default());
+    let synced_and_gone =
+        plan(&[made(5), Record::Content(0, 5, 1), Record::Gone(0, 5, false)], &Disk::default());
     assert_eq!(synced_and_gone, Ok(Plan::default()), "N4");
     let of_another = Plan::of(&history(&[made(5)]), &Disk { owner: OWNER + 1, ..Disk::default() });
     assert_eq!(of_another, Err(Conflict::Owner(at(0), OWNER, OWNER + 1)));
@@ -148,16 +177,16 @@ fn a_mark_that_a_power_cut_brings_back_does_not_hide_the_file_from_a_later_log()
     };
     let history = |records: &[Record]| {
         let mut history = History::default();
-        (1..).zip(records).for_each(|(lsn, record)| add(&mut history, lsn, *record));
+        (1..).zip(records).for_each(|(lsn, record)| add(&mut history, &Watermarks::new(), lsn, *record));
         history
     };
     let (mut disk, itself) = again();
-    let removed = history(&[Record::Gone(0, itself)]);
+    let removed = history(&[Record::Gone(0, itself, false)]);
     assert_eq!(disk.recover(&removed, &BTreeMap::new(), usize::MAX), Ok(true));
     assert!(disk.seen().is_empty(), "a journal that SQLite deleted is back: {:?}", disk.seen());
 
     let (mut disk, itself) = again();
-    let replaced = history(&[Record::Gone(0, itself), Record::Made(0, 6)]);
+    let replaced = history(&[Record::Gone(0, itself, false), Record::Made(0, 6)]);
     assert_eq!(disk.recover(&replaced, &BTreeMap::new(), usize::MAX), Ok(true));
     assert_eq!(disk.seen(), [(at(0), 6)].into());
 }

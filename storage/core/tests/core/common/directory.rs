@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::World;
 use seawall_core::file::{Begins, Flag, Newcomer};
-use seawall_core::format::{Across, Attributes, Handle, NameChange};
+use seawall_core::format::{Across, Attributes, Handle, NameChange, Replaced};
 use seawall_core::{Errno, FileRef, Place, Turn, certain, directory};
 use seawall_media::identity;
 use seawall_stats::Class;
@@ -111,14 +111,18 @@ impl<'w> Directory<'w> {
 
     pub fn remove(&self, name: &str) {
         let (turn, path) = (self.turn(), self.at(name));
-        assert!(turn.log(&NameChange::Gone { name: name.as_bytes(), file: handle(&path) }));
+        assert!(turn.log(&NameChange::Gone {
+            name: name.as_bytes(),
+            file: handle(&path),
+            has_others: false
+        }));
         fs::remove_file(path).expect("removed");
         turn.finish();
     }
 
     pub fn rename(&self, name: &str, to: &str) {
         let turn = self.turn();
-        let over = self.at(to).exists().then(|| handle(&self.at(to)));
+        let over = self.at(to).exists().then(|| Replaced { file: handle(&self.at(to)), has_others: false });
         let file = handle(&self.at(name));
         assert!(turn.log(&NameChange::Moved {
             name: name.as_bytes(),

@@ -69,7 +69,7 @@ impl Disk {
                     let inode = disk.inodes.iter_mut().find(|inode| inode.is == handle(*file));
                     inode.into_iter().for_each(|inode| inode.content = Some(*byte));
                 }
-                Event::Record(_) => {}
+                Event::Record(_) | Event::Destaged(_) => {}
             }
         }
         disk

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::history::History;
-use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange};
+use crate::format::{Across, Attributes, Elsewhere, Handle, NameChange, Replaced};
 use crate::recover::target::At;
 
 /// Where files may be: their directories' slots, and names.
@@ -28,6 +28,8 @@ pub(super) enum Act {
     Make(usize),
     MakeDirectory(usize),
     Remove(usize),
+    /// The same, and the kernel refuses it.
+    Refuse(usize),
     Move(usize, usize),
     Exchange(usize, usize),
     Link(usize, usize),
@@ -37,6 +39,8 @@ pub(super) enum Act {
     Sync(usize),
     /// A real sync of a file that was captured before.
     Settle(usize),
+    /// A real sync of the directory of this name, with what was captured there: its records are retired.
+    Destage(usize),
 }
 
 /// The events, in order: records are durable at once, changes reach the disk at any later time.
@@ -46,14 +50,19 @@ pub(super) enum Event {
     Change(Vec<(usize, Option<u32>)>),
     /// The file system's journal takes everything so far.
     Committed(u32, u8),
+    /// The same by a sync of the directory in this slot, whose records so far no longer count.
+    Destaged(u32),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Record {
     Made(usize, u32),
-    Gone(usize, u32),
-    /// The last field is the name in whose directory the record is; the record for the new name comes first.
-    Moved(usize, usize, u32, Option<u32>, bool, usize),
+    /// The last field: it has other names.
+    Gone(usize, u32, bool),
+    Is(usize, u32),
+    /// A file that is replaced comes with whether it has other names. The last field is the name in whose directory the
+    /// record is; the record for the new name comes first.
+    Moved(usize, usize, u32, Option<(u32, bool)>, bool, usize),
     /// The last field is the name in whose directory the record is; the record for the new name comes first.
     Linked(usize, usize, u32, usize),
     Pointed(usize, u32),
@@ -88,12 +97,15 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
     let directory = |place: usize| PLACES[place].0;
     for act in acts {
         let links = |names: &[Option<u32>], file: u32| names.iter().filter(|is| **is == Some(file)).count();
-        // A name in the directory that has a file's content does not go while there is one elsewhere.
+        // A name in the directory that has a file's content does not go while there is one elsewhere, nor does one of
+        // several that the log does not know.
         let stays = |names: &[Option<u32>], files: &BTreeMap<u32, Known>, at: usize| {
             let Some(file) = names[at] else { return false };
             let captured = files.get(&file).and_then(|known| known.captured);
             let elsewhere = |other: usize| names[other] == Some(file) && directory(other) != directory(at);
-            captured.is_some_and(|(of, _)| of == directory(at)) && (0..PLACES.len()).any(elsewhere)
+            captured.map_or(links(names, file) > 1, |(of, _)| {
+                of == directory(at) && (0..PLACES.len()).any(elsewhere)
+            })
         };
         match *act {
             Act::Make(at) if names[at].is_none() => {
@@ -112,7 +124,8 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
             Act::Link(from, to) if names[to].is_none() => {
                 let Some(file) = names[from].filter(|file| is_regular(*file)) else { continue };
                 let is_across = directory(from) != directory(to);
-                if is_across && links(&names, file) > 1 {
+                let is_captured = files.get(&file).is_some_and(|known| known.captured.is_some());
+                if links(&names, file) > 1 && (is_across || !is_captured) {
                     continue;
                 }
                 if is_across {
@@ -134,8 +147,13 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
             }
             Act::Remove(at) if !stays(&names, &files, at) && !names[at].is_some_and(is_directory) => {
                 let Some(file) = names[at].take() else { continue };
-                events.push(Event::Record(Record::Gone(at, file)));
+                events.push(Event::Record(Record::Gone(at, file, links(&names, file) > 0)));
                 events.push(Event::Change(vec![(at, None)]));
+            }
+            Act::Refuse(at) if !stays(&names, &files, at) && !names[at].is_some_and(is_directory) => {
+                let Some(file) = names[at] else { continue };
+                events.push(Event::Record(Record::Gone(at, file, links(&names, file) > 1)));
+                events.push(Event::Record(Record::Is(at, file)));
             }
             Act::Exchange(from, to) if directory(from) == directory(to) => {
                 let (Some(file), Some(over)) = (names[from], names[to]) else { continue };
@@ -143,7 +161,7 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                     continue;
                 }
                 names.swap(from, to);
-                events.push(Event::Record(Record::Moved(from, to, file, Some(over), true, from)));
+                events.push(Event::Record(Record::Moved(from, to, file, Some((over, false)), true, from)));
                 events.push(Event::Change(vec![(from, Some(over)), (to, Some(file))]));
             }
             Act::Move(from, to) if from != to && names[from] != names[to] && !stays(&names, &files, to) => {
@@ -157,6 +175,7 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 }
                 let over = names[to].replace(file);
                 names[from] = None;
+                let over = over.map(|over| (over, links(&names, over) > 0));
                 if is_across {
                     events.extend(carried(&mut files, file, directory(to)));
                     events.push(Event::Record(Record::Moved(from, to, file, over, false, to)));
@@ -187,9 +206,20 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                     events.push(Event::Record(Record::Settled(directory, file, None)));
                 }
             }
+            Act::Destage(at) => {
+                let slot = directory(at);
+                for (file, known) in &mut files {
+                    if let Some((_, content)) = known.captured.take_if(|(of, _)| *of == slot) {
+                        events.push(Event::Committed(*file, content));
+                        events.push(Event::Record(Record::Settled(slot, *file, None)));
+                    }
+                }
+                events.push(Event::Destaged(slot));
+            }
             Act::Make(_)
             | Act::MakeDirectory(_)
             | Act::Remove(_)
+            | Act::Refuse(_)
             | Act::Move(..)
             | Act::Link(..)
             | Act::Point(..)
@@ -225,21 +255,65 @@ pub(super) fn is_old(file: u32) -> bool {
     OLD.iter().any(|(_, old)| *old == file)
 }
 
+impl Record {
+    /// The slot of the directory that has it.
+    fn directory(self) -> u32 {
+        match self {
+            Self::Made(of, _)
+            | Self::Gone(of, ..)
+            | Self::Is(of, _)
+            | Self::Moved(.., of)
+            | Self::Linked(.., of)
+            | Self::Pointed(of, _)
+            | Self::Content(of, ..) => PLACES[of].0,
+            Self::Holds(slot, ..) | Self::Settled(slot, ..) => slot,
+        }
+    }
+
+    /// The file that has lost its last name.
+    pub(super) fn lost(self) -> Option<u32> {
+        match self {
+            Self::Gone(_, file, false) | Self::Moved(_, _, _, Some((file, false)), false, _) => Some(file),
+            _ => None,
+        }
+    }
+}
+
+/// Which records of a directory no longer count: those up to an LSN.
+pub(super) type Watermarks = BTreeMap<u32, u64>;
+
+/// True if the record counts.
+pub(super) fn is_live(watermarks: &Watermarks, lsn: u64, record: Record) -> bool {
+    is_behind(watermarks, record.directory(), lsn)
+}
+
+fn is_behind(watermarks: &Watermarks, slot: u32, lsn: u64) -> bool {
+    watermarks.get(&slot).is_none_or(|watermark| lsn > *watermark)
+}
+
 /// Adds a record to the history of these directories.
-pub(super) fn add(history: &mut History, lsn: u64, record: Record) {
+pub(super) fn add(history: &mut History, watermarks: &Watermarks, lsn: u64, record: Record) {
     let attributes = Attributes { uid: OWNER, ..Attributes::default() };
     let name = |at: usize| PLACES[at].1;
     let data = |byte: u8| [byte];
-    let mut add = |directory: u32, change: NameChange<'_>| history.add(directory, lsn, &change, |_, _| true);
+    let mut add = |directory: u32, change: NameChange<'_>| {
+        history.add(directory, lsn, &change, |other, lsn| is_behind(watermarks, other.slot, lsn))
+    };
     match record {
         Record::Made(at, file) => {
             let mode = if is_directory(file) { Attributes::DIRECTORY } else { 0 };
             let attributes = Attributes { mode, ..attributes };
             add(PLACES[at].0, NameChange::Made { name: name(at), file: handle(file), attributes });
         }
-        Record::Gone(at, file) => add(PLACES[at].0, NameChange::Gone { name: name(at), file: handle(file) }),
+        Record::Gone(at, file, has_others) => {
+            add(PLACES[at].0, NameChange::Gone { name: name(at), file: handle(file), has_others });
+        }
+        Record::Is(at, file) => {
+            add(PLACES[at].0, NameChange::Is { name: name(at), file: Some(handle(file)) });
+        }
         Record::Moved(from, to, file, over, exchanged, of) => {
-            let (file, over) = (handle(file), over.map(handle));
+            let over = over.map(|(file, has_others)| Replaced { file: handle(file), has_others });
+            let file = handle(file);
             let across = across((from, to, of), lsn);
             let moved = NameChange::Moved { name: name(from), to: name(to), file, over, exchanged, across };
             add(PLACES[of].0, moved);
@@ -283,6 +357,7 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => at().prop_map(Act::Make),
         1 => at().prop_map(Act::MakeDirectory),
         2 => at().prop_map(Act::Remove),
+        1 => at().prop_map(Act::Refuse),
         4 => (at(), at()).prop_map(|(from, to)| Act::Move(from, to)),
         1 => (at(), at()).prop_map(|(from, to)| Act::Exchange(from, to)),
         2 => (at(), at()).prop_map(|(from, to)| Act::Link(from, to)),
@@ -290,6 +365,17 @@ pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (at(), any::<u8>()).prop_map(|(at, byte)| Act::Fill(at, byte)),
         3 => at().prop_map(Act::Sync),
         1 => at().prop_map(Act::Settle),
+        2 => at().prop_map(Act::Destage),
     ];
-    prop::collection::vec(act, 1..14)
+    // What chance would rarely put together: a mail is delivered, or its first name is taken by another file; a file moves
+    // that could not be removed.
+    let in_a_row = prop_oneof![
+        20 => act.prop_map(|act| vec![act]),
+        2 => (at(), at()).prop_map(|(from, to)| vec![Act::Sync(from), Act::Link(from, to), Act::Remove(from)]),
+        2 => (at(), at(), at()).prop_map(|(from, to, next)| {
+            vec![Act::Sync(from), Act::Link(from, to), Act::Make(next), Act::Move(next, from)]
+        }),
+        1 => (at(), at()).prop_map(|(from, to)| vec![Act::Refuse(from), Act::Move(from, to)]),
+    ];
+    prop::collection::vec(in_a_row, 1..14).prop_map(|rows| rows.concat())
 }
