@@ -25,7 +25,7 @@ use super::names::Turn;
 use crate::format::{Attributes, NameChange, Replaced};
 pub use directory::{Directory, Kind, Known};
 pub use linking::{linking_across, linking_within};
-pub use moving::{How, moving_across, moving_within};
+pub use moving::{How, Themselves, moving_across, moving_within};
 pub use turns::{beside, enter};
 use turns::{has_lost, knows_names, leads_to};
 

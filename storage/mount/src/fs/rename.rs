@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fuser::INodeNo;
 use rustix::fs::{FileType, RenameFlags, Stat, renameat_with};
 use seawall_core::Errno;
-use seawall_core::naming::{self, Directory, How};
+use seawall_core::naming::{self, Directory, How, Kind, Themselves};
 
 use super::Fs;
 use super::names::stat_at;
@@ -94,18 +94,21 @@ impl Fs {
             flags if flags == RenameFlags::EXCHANGE => How::Exchange,
             _ => How::Other,
         };
-        let kind = seen.map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let is_one = matches!(kind, Some(FileType::RegularFile | FileType::Symlink));
+        let kind = seen.map(|stat| Kind::from(FileType::from_raw_mode(stat.st_mode)));
         let (from, to) = (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd()));
         let is_within = from.as_ref().zip(to.as_ref()).is_some_and(|(from, to)| from.is(to));
-        let stays = is_within && how == How::Plain;
-        if how == How::Exchange || !is_one {
+        let themselves = Themselves::of(kind, is_within, how);
+        if themselves != Themselves::Neither {
             named::leaving(&self.log, new_dir.fd(), new);
-            if !stays {
-                named::leaving(&self.log, old_dir.fd(), old);
-            }
         }
-        let moving = if stays && !is_one { named::itself(&self.log, old_dir.fd(), old) } else { None };
+        let moving = match themselves {
+            Themselves::Neither => None,
+            Themselves::Stays => named::itself(&self.log, old_dir.fd(), old),
+            Themselves::Leave => {
+                named::leaving(&self.log, old_dir.fd(), old);
+                None
+            }
+        };
         let moving = moving.as_ref().and_then(|moving| named::here(&self.log, moving.as_fd()));
         let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call(false) };
         match (from, to) {

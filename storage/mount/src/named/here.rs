@@ -102,12 +102,7 @@ impl Directory for Here<'_> {
 
     fn at(&self, name: &CStr) -> Option<Known> {
         let stat = statat(self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            FileType::Symlink => Kind::Symlink,
-            _ => Kind::Other,
-        };
+        let kind = Kind::from(FileType::from_raw_mode(stat.st_mode));
         let handle = || {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let found = openat(self.fd, name, flags, Mode::empty()).ok()?;

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use seawall_core::Errno;
 use seawall_core::format::NAME_MAX;
-use seawall_core::naming::{self, Directory, How, Kind};
+use seawall_core::naming::{self, Directory, How, Themselves};
 use seawall_wire::shm::Preset;
 
 use super::ask;
@@ -141,15 +141,19 @@ fn moving_between<R>(
     let source = from.as_ref().and_then(|(here, name)| here.at(name));
     let both = from.as_ref().zip(to.as_ref());
     let is_within = beside.is_some() || both.is_some_and(|((from, _), (to, _))| from.inode == to.inode);
-    let is_one = how != How::Exchange
-        && source.is_some_and(|source| matches!(source.kind, Kind::File | Kind::Symlink));
-    let moving = if is_one { None } else { itself(old_dir, old) };
-    let stays = is_within && how == How::Plain;
-    if !is_one {
+    let themselves = Themselves::of(source.map(|source| source.kind), is_within, how);
+    if themselves != Themselves::Neither {
         leaving(new_dir, new);
-        moving.iter().filter(|_| !stays).for_each(naming::leaving);
     }
-    let moving = moving.as_ref().filter(|_| stays);
+    let moving = match themselves {
+        Themselves::Neither => None,
+        Themselves::Stays => itself(old_dir, old),
+        Themselves::Leave => {
+            leaving(old_dir, old);
+            None
+        }
+    };
+    let moving = moving.as_ref();
     match (from, to, beside) {
         (Some((here, name)), None, Some(to)) => {
             naming::moving_within(&here, ((name, source), to), moving, how, call).map(|done| (done, true))

@@ -2,6 +2,8 @@
 
 use core::ffi::CStr;
 
+use rustix::fs::FileType;
+
 use crate::Owner;
 use crate::engine::{Engine, Place};
 use crate::file::{FileRef, Stand};
@@ -70,6 +72,17 @@ pub enum Kind {
     Symlink,
     /// Anything else.
     Other,
+}
+
+impl From<FileType> for Kind {
+    fn from(of: FileType) -> Self {
+        match of {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Symlink,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Known {

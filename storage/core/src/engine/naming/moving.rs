@@ -21,6 +21,28 @@ pub enum How {
     Other,
 }
 
+/// Directories that a rename may move or replace, and that may be in the log themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Themselves {
+    /// It moves a file, and can replace nothing but a file.
+    Neither,
+    /// What it would replace [leaves](leaving) the log first. What it moves stays, and [`moving_within`] gets it.
+    Stays,
+    /// Both leave the log first.
+    Leave,
+}
+
+impl Themselves {
+    /// Of a rename in this way of what is `moving`, as far as anybody saw it; `is_within` a directory in the log.
+    pub fn of(moving: Option<Kind>, is_within: bool, how: How) -> Self {
+        match (moving, how) {
+            (Some(Kind::File | Kind::Symlink), How::Plain | How::Other) => Self::Neither,
+            (_, How::Plain) if is_within => Self::Stays,
+            _ => Self::Leave,
+        }
+    }
+}
+
 /// rename(2) within a directory, of a file that was `source` since the directory was found. `itself`: what moves, if that
 /// is a directory in the log too; its own names stay there. The call learns whether the log has a record that the file
 /// which had the new name is gone.
