@@ -13,7 +13,7 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
-use seawall_core::stand_in;
+use seawall_core::{Engine, stand_in};
 use seawall_wire::shm::Preset;
 
 use crate::look::{self, Seen};
@@ -47,13 +47,26 @@ pub const fn room() -> [u8; PATH_MAX] {
 
 /// Where the journal of this name is, if its guard is up.
 pub fn journal_aside<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) -> Option<&'a CStr> {
-    let is_journal = !session::is_off() && stand_in::has_directory(Preset::Sqlite, path.to_bytes());
-    if is_journal { redirect(dir, path, room) } else { None }
+    if is_journal(path) { redirect(dir, path, room) } else { None }
+}
+
+/// The absent journal of this name, and where it is.
+pub fn absent_journal<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) -> Option<(&'a CStr, Seen)> {
+    let aside = if is_journal(path) && has_absent() { redirect(dir, path, room)? } else { return None };
+    Some((aside, absent(dir, aside)?))
+}
+
+fn is_journal(path: &CStr) -> bool {
+    !session::is_off() && stand_in::has_directory(Preset::Sqlite, path.to_bytes())
+}
+
+fn has_absent() -> bool {
+    session::engine().is_some_and(Engine::may_have_absent)
 }
 
 /// The absent journal at its place beside its guard.
 pub fn absent(dir: c_int, aside: &CStr) -> Option<Seen> {
-    look::at(dir, aside, libc::AT_SYMLINK_NOFOLLOW).filter(is_absent)
+    if has_absent() { look::at(dir, aside, libc::AT_SYMLINK_NOFOLLOW).filter(is_absent) } else { None }
 }
 
 /// True for an absent journal. One with bytes is there, whatever is said of it: somebody wrote it who

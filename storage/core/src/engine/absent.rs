@@ -14,6 +14,8 @@
 //!
 //! After a power cut nothing remembers that it was absent: it is there, and empty.
 
+use core::sync::atomic::Ordering::SeqCst;
+
 use super::attach::Engine;
 use super::enter::Entering;
 use crate::Owner;
@@ -23,6 +25,7 @@ impl Engine {
     /// The file, whose emptiness has just been logged, is absent from now on. `is_empty` is called while nobody else is
     /// inside. False: the file must be removed from its directory.
     pub fn vanish(&self, who: Owner, file: FileRef, is_empty: impl FnOnce() -> bool) -> bool {
+        self.shm().header().absences().store(1, SeqCst);
         match self.enter(who, file) {
             Entering::Alone(inside) => !inside.inherited() && is_empty() && inside.vanish(),
             Entering::Nested(_) | Entering::Gone => false,
@@ -35,6 +38,12 @@ impl Engine {
             Entering::Alone(inside) => inside.appear(),
             Entering::Nested(_) | Entering::Gone => false,
         }
+    }
+
+    /// False as long as no file was ever absent: nobody needs to look.
+    #[inline]
+    pub fn may_have_absent(&self) -> bool {
+        self.shm().header().absences().load(SeqCst) != 0
     }
 
     /// True while it is hidden from programs under Seawall.

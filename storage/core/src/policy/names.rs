@@ -19,16 +19,31 @@ pub fn decide_directory(shm: &Shm, path: &[u8]) -> Option<u32> {
     })
 }
 
+/// True if there may be such a directory.
+pub fn has_directories(shm: &Shm) -> bool {
+    let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
+    roots.any(|root| root.kind().is_some_and(|preset| may_log_names(preset, root.policy())))
+}
+
+fn may_log_names(preset: Preset, policy: Policy) -> bool {
+    match preset {
+        Preset::Any | Preset::Mariadb => true,
+        Preset::Postgres => policy == Policy::Atomic,
+        _ => false,
+    }
+}
+
 /// True if changes of names in a directory are logged: `below` its root, or `None` for the root itself. For a database
 /// with a preset of its own this is true where the database makes and removes many files, and where no guard stands and
 /// a server that is about to meet one removes nothing.
 fn logs_names(preset: Preset, policy: Policy, below: Option<&[u8]>) -> bool {
-    match (preset, policy, below) {
-        (Preset::Any, ..) => true,
-        (Preset::Postgres, Policy::Atomic, Some(below)) => postgres::has_relations(below),
-        (Preset::Mariadb, _, Some(below)) => mariadb::is_schema(below),
-        _ => false,
-    }
+    may_log_names(preset, policy)
+        && match (preset, below) {
+            (Preset::Any, _) => true,
+            (Preset::Postgres, Some(below)) => postgres::has_relations(below),
+            (Preset::Mariadb, Some(below)) => mariadb::is_schema(below),
+            _ => false,
+        }
 }
 
 /// True for a program that relies on the order kept by a file system with a journal: names that it changes are durable

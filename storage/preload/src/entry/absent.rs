@@ -38,8 +38,7 @@ const COUNT: u64 = 0xf;
 /// open(2) of an absent journal. `None`: there is none, or none any more.
 pub fn opened(dir: c_int, path: &CStr, flags: c_int, mode: libc::mode_t) -> Option<Result<c_int, Errno>> {
     let mut room = guard::room();
-    let aside = guard::journal_aside(dir, path, &mut room)?;
-    let absent = guard::absent(dir, aside)?;
+    let (aside, absent) = guard::absent_journal(dir, path, &mut room)?;
     match flags & O_CREAT {
         0 => Some(Err(Errno::NOENT)),
         _ => made_again(&absent, dir, aside, (flags, mode)).map(Ok),

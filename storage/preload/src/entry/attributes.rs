@@ -7,7 +7,7 @@ use libc::{gid_t, mode_t, timespec, timeval, uid_t};
 
 use super::{entry, real_or};
 use crate::look::{self, Owners};
-use crate::{app, classify, errno, guard, session};
+use crate::{app, classify, errno, guard, session, sys};
 
 const HERE: c_int = libc::AT_FDCWD;
 
@@ -42,10 +42,15 @@ fn numbered(fd: c_int, owners: Owners, call: impl Fn() -> c_int) -> c_int {
     if session::is_off() {
         return call();
     }
-    if owners.0 != SAME.0
-        && let Some(seen) = errno::kept(|| look::behind(fd))
-    {
-        return seen.own(owners, call);
+    if owners.0 != SAME.0 {
+        // SQLite as root does this to its journal in each transaction.
+        let is_owned_already = |stat: sys::Stat| stat.is_owned_already(owners.0, owners.1);
+        if errno::kept(|| sys::fstat(fd)).is_ok_and(is_owned_already) {
+            return call();
+        }
+        if let Some(seen) = errno::kept(|| look::behind(fd)) {
+            return seen.own(owners, call);
+        }
     }
     let note = || errno::kept(|| classify::disturb(fd));
     note();

@@ -49,6 +49,7 @@ pub fn sync_parent(path: &[u8]) -> Option<Result<(), Errno>> {
 fn register(engine: &'static Engine, fd: c_int, stat: &Stat) {
     let mut room = [0; libc::PATH_MAX as usize];
     let is_wanted = REFUSED.load(Relaxed) != mark(stat)
+        && policy::has_directories(engine.shm())
         && sys::name_of(fd, &mut room)
             .is_some_and(|path| policy::decide_directory(engine.shm(), path).is_some());
     if !is_wanted {

@@ -54,6 +54,8 @@ words!(Header {
     cache_zone: u64 @ 88,
     /// 1 once a directory was registered.
     directories: u32 @ 96,
+    /// 1 once a journal was absent.
+    absences: u32 @ 100,
     /// The period in which a new file may be written around the log. Odd while somebody may do so, and even otherwise.
     period: u64 @ 104,
     /// Writes around the log of all periods before this one have ended.
