@@ -37,7 +37,7 @@ use seawall_daemon::cache::CacheOptions;
 use seawall_daemon::status::Status;
 use seawall_media::Medium;
 use seawall_wire::message::Kind;
-use seawall_wire::shm::Policy;
+use seawall_wire::shm::{Policy, Preset};
 
 use crate::recovery::Recovery;
 use crate::{cache, pool, size, time, user};
@@ -165,7 +165,9 @@ fn recovery_of(how: &Run, found: &database::Found) -> Result<Option<Recovery>> {
     let Some(goal) = how.recovery else { return Ok(None) };
     let data = found.roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;
     let recovery = Recovery::of(found.preset, Some(data), goal)?;
-    if how.policy == Policy::Tail.name() && !how.quiet {
+    // InnoDB's checkpoints are the same under both policies.
+    let makes_images = found.preset == Preset::Postgres && how.policy == Policy::Tail.name();
+    if makes_images && !how.quiet {
         errln!(
             "seawall: --recovery under --policy tail: every checkpoint makes page images again and waits for the disk. Under \
              --policy atomic, with the database's page copies off (`seawall tune`), it costs next to nothing"

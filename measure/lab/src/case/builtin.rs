@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::{Case, parse};
 
 /// Name and text of each; `--all` runs them in this order, but for those that say `by_name`.
-pub const CASES: [(&str, &str); 32] = [
+pub const CASES: [(&str, &str); 35] = [
     ("redo", include_str!("../../cases/redo.toml")),
     ("commits", include_str!("../../cases/commits.toml")),
     ("tprocc", include_str!("../../cases/tprocc.toml")),
@@ -26,6 +26,9 @@ pub const CASES: [(&str, &str); 32] = [
     ("rocksdb", include_str!("../../cases/rocksdb.toml")),
     ("rocksdb-programs", include_str!("../../cases/rocksdb-programs.toml")),
     ("sqlite", include_str!("../../cases/sqlite.toml")),
+    ("sqlite-delete", include_str!("../../cases/sqlite-delete.toml")),
+    ("sqlite-truncate", include_str!("../../cases/sqlite-truncate.toml")),
+    ("sqlite-persist", include_str!("../../cases/sqlite-persist.toml")),
     ("sqlite-programs", include_str!("../../cases/sqlite-programs.toml")),
     ("lmdb", include_str!("../../cases/lmdb.toml")),
     ("names-ext4", include_str!("../../cases/names-ext4.toml")),
