@@ -11,7 +11,9 @@
 //! ```
 
 mod control;
+mod innodb;
 mod kept;
+mod listening;
 mod measured;
 mod pace;
 mod server;
@@ -23,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use seawall_daemon::{AddRoot, RecoveryGoal};
+use seawall_daemon::{AddRoot, RecoveryGoal, process};
 use seawall_wire::shm::Preset;
 
 use crate::postmaster::Running;
@@ -36,8 +38,11 @@ use warm::Warm;
 
 /// Between two looks whether a server is ready.
 const LOOK: Duration = Duration::from_millis(20);
-/// A recovery of less redo than this shows no speed, bytes.
+/// A server that was not seen to be ready by then may be one whose sockets cannot be looked at.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// A recovery of less redo than this shows no speed, bytes: the start itself took most of the time. InnoDB's takes longer.
 const TELLING: u64 = 256 << 10;
+const TELLING_INNODB: u64 = 4 << 20;
 
 /// How long the recovery of a database may take.
 #[derive(Clone, Debug)]
@@ -101,20 +106,44 @@ impl Recovery {
         server::with_settings(self.preset, arguments, inner, &self.settings())
     }
 
-    /// Accompanies a server of PostgreSQL that starts now, in a thread of its own: learns from its recovery, if it has one,
-    /// then paces its checkpoints. `program`: what was started. Signals are blocked by then.
-    pub fn accompany(self, program: &Path) {
-        let Some(data) = self.data.clone().filter(|_| self.preset == Preset::Postgres) else { return };
+    /// Accompanies a server that starts now, in a thread of its own, which ends with this process: learns from its recovery,
+    /// if it has one, and paces PostgreSQL's checkpoints. `program`: what was started, as the process `pid`. Signals are
+    /// blocked by then.
+    pub fn accompany(self, program: &Path, pid: u32) {
+        let (Some(data), begin) = (self.data.clone(), Instant::now()) else { return };
+        match self.preset {
+            Preset::Postgres => self.accompany_postgres(data, begin, program),
+            _ => drop(std::thread::spawn(move || self.learn_from_innodb(&data, begin, pid))),
+        }
+    }
+
+    fn accompany_postgres(self, data: PathBuf, begin: Instant, program: &Path) {
         let programs = server::programs(program).map(Path::to_owned);
-        let (begin, before) = (Instant::now(), Control::of(&data));
+        let before = Control::of(&data);
         Warm::new(data.clone()).keep();
         let former = Running::of(&data).ok().flatten();
-        // It ends with this process.
         std::thread::spawn(move || {
             wait_until_ready(&data, former.as_ref());
-            let most = self.learn(&data, begin.elapsed(), before).redo_within(self.goal);
-            Pace { data, programs }.keep(most)
+            // A crash recovery ends with a checkpoint, so what it replayed lies between the two.
+            let before = before.filter(|before| !before.is_shut_down);
+            let redo =
+                before.zip(Control::of(&data)).map(|(before, now)| now.redo.saturating_sub(before.redo));
+            let speed = redo.map_or(self.speed, |redo| self.learn(&data, begin.elapsed(), redo));
+            Pace { data, programs }.keep(speed.redo_within(self.goal))
         });
+    }
+
+    /// What is known counts from the next start on: InnoDB's log has its size by now.
+    fn learn_from_innodb(&self, data: &Path, begin: Instant, pid: u32) {
+        // A server that was stopped in order has left a few bytes.
+        let Some(redo) = innodb::redo(data).filter(|redo| *redo >= TELLING_INNODB) else { return };
+        while !listening::listens(pid) {
+            if !process::is_alive(pid) || begin.elapsed() > PATIENCE {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.learn(data, begin.elapsed(), redo);
     }
 
     /// Paces the checkpoints of a server that runs, for as long as this process lives. `program`: the server's own.
@@ -128,11 +157,8 @@ impl Recovery {
         Pace { data, programs }.keep(self.most())
     }
 
-    /// The speed that is known after a start that took so long. A crash recovery ends with a checkpoint, so what it
-    /// replayed lies between the two.
-    fn learn(&self, data: &Path, took: Duration, before: Option<Control>) -> Speed {
-        let Some(before) = before.filter(|before| !before.is_shut_down) else { return self.speed };
-        let redo = Control::of(data).map_or(0, |now| now.redo.saturating_sub(before.redo));
+    /// The speed that is known after a start that took so long, and replayed so much.
+    fn learn(&self, data: &Path, took: Duration, redo: u64) -> Speed {
         if redo > 0 {
             errln!(
                 "seawall: the server is back {:.2} s after its start, with {} of redo replayed",

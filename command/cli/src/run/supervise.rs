@@ -72,7 +72,7 @@ impl Session {
         };
         let is_to_be_back = self.recovery.is_some();
         if let Some(recovery) = self.recovery.take() {
-            recovery.accompany(&self.program.path);
+            recovery.accompany(&self.program.path, child.id());
         }
         let known = self.program.unprotected.map(|_| self.program.path.as_path());
         let witness = Witness::new(child.id(), known);

@@ -1,7 +1,8 @@
 //! `--recovery`: checkpoints that are near, and a start after a crash that asks little of anybody.
 
 use crate::common;
-use std::process::Command;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::{Command, Stdio};
 
 use crate::common::postgres::Postgres;
 use crate::common::{Place, cluster, wait_for};
@@ -99,6 +100,67 @@ fn ends_although_its_checkpoints_are_asked_for(server: &Postgres) {
     let _ = Command::new("kill").args(["-s", "TERM", &postmaster.to_string()]).status();
     wait_for("the end of the server", || !seawall_daemon::process::is_alive(postmaster));
     server.stop();
+}
+
+/// 6 MB of redo: half of the log that it gets.
+const FILLS: &str = "CREATE DATABASE IF NOT EXISTS d; CREATE TABLE IF NOT EXISTS d.t (n int, filler varchar(200)); \
+    INSERT INTO d.t SELECT seq, repeat('x', 150) FROM d.seq_1_to_30000";
+
+// Holds: admin/RESTART#what-happens
+#[test]
+fn a_crash_of_mariadb_shows_how_fast_its_redo_is_replayed() {
+    let user = nix::unistd::User::from_name("mysql").ok().flatten();
+    let Some(user) = user.filter(|_| common::is_root() && common::has("mariadb-install-db")) else { return };
+    let place = Place::bare();
+    for dir in [place.data.path(), place.pool.parent().expect("a directory")] {
+        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).expect("opened");
+    }
+    chown(place.data.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("given away");
+    let (data, socket) = (format!("--datadir={}", place.file("data").display()), place.file("s"));
+    let install = ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal"];
+    let mut made = Command::new("runuser");
+    made.args(["-u", "mysql", "--"]).args(install).arg(&data).stdout(Stdio::null());
+    assert!(made.status().expect("runs").success());
+    let sql = |what: &str| {
+        let mut client = Command::new("mariadb");
+        client.args(["--no-defaults", "-u", "root", "-e", what, "--socket"]).arg(&socket);
+        client.stderr(Stdio::null()).stdout(Stdio::null()).status().expect("runs").success()
+    };
+    let said = place.file("said");
+    let start = || {
+        let of_run = [
+            "run",
+            "--user",
+            "mysql",
+            "--emulated",
+            "--size",
+            "64M",
+            "--pool",
+            place.pool(),
+            "--recovery",
+            "1s",
+        ];
+        let mut run = place.command(&of_run);
+        run.args(["--", "mariadbd", "--no-defaults", "--skip-networking", &data]);
+        run.arg(format!("--socket={}", socket.display())).env("XDG_DATA_HOME", place.file("state"));
+        let run = run.stdout(Stdio::null()).stderr(std::fs::File::create(&said).expect("made")).spawn();
+        let run = run.expect("starts");
+        wait_for("the server", || sql("SELECT 1"));
+        run
+    };
+    let mut run = start();
+    assert!(sql(FILLS));
+    common::kill(common::child(run.id(), "mariadbd").into());
+    assert!(!run.wait().expect("ends").success());
+    let mut run = start();
+    wait_for("what the recovery showed", || {
+        std::fs::read_to_string(&said).expect("written").contains(" of redo replayed")
+    });
+    let mut kept = std::fs::read_dir(place.file("state/seawall/recoveries")).expect("a directory");
+    let kept = std::fs::read(kept.next().expect("a file").expect("read").path()).expect("read");
+    let kept: serde_json::Value = serde_json::from_slice(&kept).expect("JSON");
+    assert_eq!(kept["measured"], true, "{kept}");
+    assert!(sql("SHUTDOWN") && run.wait().expect("ends").success());
 }
 
 #[test]
