@@ -16,8 +16,8 @@ mod postgres;
 
 pub use mariadb::is_binary_log;
 pub use names::{
-    counts_on_order, decide_directory, has_directories, has_ordered, is_kept_whole, is_ordered,
-    is_ordered_root, keeps_name,
+    counts_on_order, decide_directory, has_ordered, is_kept_whole, is_ordered, is_ordered_root, keeps_name,
+    may_have_directories,
 };
 pub use postgres::{is_new_segment, is_segment};
 

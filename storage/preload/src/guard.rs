@@ -52,7 +52,10 @@ pub fn journal_aside<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) 
 
 /// The absent journal of this name, and where it is.
 pub fn absent_journal<'a>(dir: c_int, path: &CStr, room: &'a mut [u8; PATH_MAX]) -> Option<(&'a CStr, Seen)> {
-    let aside = if is_journal(path) && has_absent() { redirect(dir, path, room)? } else { return None };
+    if !is_journal(path) || !has_absent() {
+        return None;
+    }
+    let aside = redirect(dir, path, room)?;
     Some((aside, absent(dir, aside)?))
 }
 

@@ -12,8 +12,10 @@
 //! What may not be trusted: anything. A log of another format, an encrypted one for instance, tells nothing; and the redo
 //! ends where a mini-transaction is not whole, as it does for InnoDB.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -27,7 +29,7 @@ const RING_AT: u64 = 12288;
 /// Longest mini-transaction, bytes.
 const LONGEST: usize = 1 << 20;
 /// Read at a time: several of these.
-const WINDOW: usize = 2 * LONGEST;
+const WINDOW: usize = 8 * LONGEST;
 /// Longest redo that is looked through, bytes: more need not be known, and takes time that the server has by then.
 const MOST: u64 = 256 << 20;
 
@@ -37,7 +39,7 @@ pub fn redo(data: &Path) -> Option<u64> {
     let name = data.join(REDO_LOG);
     // While its guard is up, the log is beside that.
     let mut beside = name.clone().into_os_string();
-    beside.push(String::from_utf8_lossy(OWN_SUFFIX).as_ref());
+    beside.push(OsStr::from_bytes(OWN_SUFFIX));
     let log = [name, beside.into()].iter().find_map(|path| Log::open(path).ok().flatten())?;
     log.redo().ok()
 }
@@ -67,7 +69,7 @@ impl Log {
             let is_whole = crc32c(fields).to_be_bytes() == sum;
             last = last.max(Some(number(fields)).filter(|lsn| is_whole && *lsn >= first));
         }
-        let is_known = head.starts_with(FORMAT) && ring >= WINDOW as u64;
+        let is_known = head.starts_with(FORMAT) && ring >= 2 * LONGEST as u64;
         Ok(last.filter(|_| is_known).map(|checkpoint| Self { file, first, ring, checkpoint }))
     }
 
@@ -89,9 +91,10 @@ impl Log {
 
     /// The bytes from this position on, around the end of the ring.
     fn read(&self, lsn: u64) -> io::Result<Vec<u8>> {
-        let mut window = vec![0; WINDOW];
+        let length = (WINDOW as u64).min(self.ring);
+        let mut window = vec![0; length as usize];
         let offset = (lsn - self.first) % self.ring;
-        let (before, behind) = window.split_at_mut((self.ring - offset).min(WINDOW as u64) as usize);
+        let (before, behind) = window.split_at_mut((self.ring - offset).min(length) as usize);
         self.file.read_exact_at(before, RING_AT + offset)?;
         self.file.read_exact_at(behind, RING_AT)?;
         Ok(window)
@@ -141,7 +144,7 @@ mod tests {
     use super::*;
 
     const FIRST: u64 = 100;
-    const RING: usize = WINDOW + 1000;
+    const RING: usize = 2 * LONGEST + 1000;
 
     /// A ring in which mini-transactions follow each other from this position on.
     struct Made {

@@ -40,9 +40,6 @@ use warm::Warm;
 const LOOK: Duration = Duration::from_millis(20);
 /// A server that was not seen to be ready by then may be one whose sockets cannot be looked at.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// A recovery of less redo than this shows no speed, bytes: the start itself took most of the time. InnoDB's takes longer.
-const TELLING: u64 = 256 << 10;
-const TELLING_INNODB: u64 = 4 << 20;
 
 /// How long the recovery of a database may take.
 #[derive(Clone, Debug)]
@@ -136,7 +133,7 @@ impl Recovery {
     /// What is known counts from the next start on: InnoDB's log has its size by now.
     fn learn_from_innodb(&self, data: &Path, begin: Instant, pid: u32) {
         // A server that was stopped in order has left a few bytes.
-        let Some(redo) = innodb::redo(data).filter(|redo| *redo >= TELLING_INNODB) else { return };
+        let Some(redo) = innodb::redo(data).filter(|redo| *redo >= telling(self.preset)) else { return };
         while !listening::listens(pid) {
             if !process::is_alive(pid) || begin.elapsed() > PATIENCE {
                 return;
@@ -166,11 +163,16 @@ impl Recovery {
                 size::human(redo)
             );
         }
-        match redo >= TELLING {
+        match redo >= telling(self.preset) {
             true => measured::keep(data, &self.speed, Speed::shown(self.preset, redo, took)),
             false => self.speed,
         }
     }
+}
+
+/// A recovery of less redo than this shows no speed, bytes: the start itself took most of the time. InnoDB's takes longer.
+fn telling(preset: Preset) -> u64 {
+    if preset == Preset::Mariadb { 4 << 20 } else { 256 << 10 }
 }
 
 /// `former`: a note that a server which died has left behind.

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::common::mariadb::Mariadb;
 use crate::common::postgres::Postgres;
 use crate::common::{Place, SEAWALL, Said, has, is_root, wait_for};
 
@@ -154,38 +155,12 @@ fn a_process_that_became_another_user_unseen_says_that_it_goes_without() {
 /// As official images do: `--user` in the command, root before it.
 #[test]
 fn mariadb_with_a_user_of_its_own_is_logged() {
-    let user = nix::unistd::User::from_name("mysql").ok().flatten();
-    let Some(user) = user.filter(|_| is_root() && has("mariadb-install-db") && has("mariadbd-safe")) else {
-        return;
-    };
-    let place = nobodys();
-    chown(place.data.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("given away");
-    let data = format!("--datadir={}", place.file("data").display());
-    let install = [
-        "-u",
-        "mysql",
-        "--",
-        "mariadb-install-db",
-        "--no-defaults",
-        "--auth-root-authentication-method=normal",
-    ];
-    let made = Command::new("runuser").args(install).arg(&data).stdout(Stdio::null()).status().expect("runs");
-    assert!(made.success());
-    let socket = place.file("s");
-    let options =
-        [data, format!("--socket={}", socket.display()), "--skip-networking".into(), "--user=mysql".into()];
-    let sql = |what: &str| {
-        let client = Command::new("mariadb")
-            .args(["--no-defaults", "-u", "root", "-e", what])
-            .arg(format!("--socket={}", socket.display()))
-            .stderr(Stdio::null())
-            .status();
-        client.expect("runs").success()
-    };
+    let Some(server) = Mariadb::installed().filter(|_| has("mariadbd-safe")) else { return };
+    let (place, sql) = (&server.place, |what: &str| server.sql(what));
     for program in ["mariadbd", "mariadbd-safe"] {
         let mut run =
             place.command(&["run", "--emulated", "--size", "16M", "--pool", place.pool(), "--", program]);
-        let run = run.arg("--no-defaults").args(&options).stdout(Stdio::null()).stderr(Stdio::null());
+        let run = run.args(server.options()).arg("--user=mysql").stdout(Stdio::null()).stderr(Stdio::null());
         let mut run = run.spawn().expect("starts");
         wait_for("the server", || sql("create database if not exists d"));
         assert!(sql("create or replace table d.t (x int) engine=innodb; insert into d.t values (1)"));

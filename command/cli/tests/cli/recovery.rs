@@ -1,9 +1,9 @@
 //! `--recovery`: checkpoints that are near, and a start after a crash that asks little of anybody.
 
 use crate::common;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::{Command, Stdio};
 
+use crate::common::mariadb::Mariadb;
 use crate::common::postgres::Postgres;
 use crate::common::{Place, cluster, wait_for};
 use seawall_media::magic;
@@ -109,40 +109,13 @@ const FILLS: &str = "CREATE DATABASE IF NOT EXISTS d; CREATE TABLE IF NOT EXISTS
 // Holds: admin/RESTART#what-happens
 #[test]
 fn a_crash_of_mariadb_shows_how_fast_its_redo_is_replayed() {
-    let user = nix::unistd::User::from_name("mysql").ok().flatten();
-    let Some(user) = user.filter(|_| common::is_root() && common::has("mariadb-install-db")) else { return };
-    let place = Place::bare();
-    for dir in [place.data.path(), place.pool.parent().expect("a directory")] {
-        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).expect("opened");
-    }
-    chown(place.data.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("given away");
-    let (data, socket) = (format!("--datadir={}", place.file("data").display()), place.file("s"));
-    let install = ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal"];
-    let mut made = Command::new("runuser");
-    made.args(["-u", "mysql", "--"]).args(install).arg(&data).stdout(Stdio::null());
-    assert!(made.status().expect("runs").success());
-    let sql = |what: &str| {
-        let mut client = Command::new("mariadb");
-        client.args(["--no-defaults", "-u", "root", "-e", what, "--socket"]).arg(&socket);
-        client.stderr(Stdio::null()).stdout(Stdio::null()).status().expect("runs").success()
-    };
+    let Some(server) = Mariadb::installed() else { return };
+    let (place, sql) = (&server.place, |what: &str| server.sql(what));
     let said = place.file("said");
     let start = || {
-        let of_run = [
-            "run",
-            "--user",
-            "mysql",
-            "--emulated",
-            "--size",
-            "64M",
-            "--pool",
-            place.pool(),
-            "--recovery",
-            "1s",
-        ];
-        let mut run = place.command(&of_run);
-        run.args(["--", "mariadbd", "--no-defaults", "--skip-networking", &data]);
-        run.arg(format!("--socket={}", socket.display())).env("XDG_DATA_HOME", place.file("state"));
+        let mut run = place.command(&["run", "--user", "mysql", "--emulated", "--size", "64M"]);
+        run.args(["--pool", place.pool(), "--recovery", "1s", "--", "mariadbd"]).args(server.options());
+        run.env("XDG_DATA_HOME", place.file("state"));
         let run = run.stdout(Stdio::null()).stderr(std::fs::File::create(&said).expect("made")).spawn();
         let run = run.expect("starts");
         wait_for("the server", || sql("SELECT 1"));

@@ -25,7 +25,10 @@ impl Engine {
     /// The file, whose emptiness has just been logged, is absent from now on. `is_empty` is called while nobody else is
     /// inside. False: the file must be removed from its directory.
     pub fn vanish(&self, who: Owner, file: FileRef, is_empty: impl FnOnce() -> bool) -> bool {
-        self.shm().header().absences().store(1, SeqCst);
+        // Many read this line of memory, and SQLite comes here in each transaction.
+        if !self.may_have_absent() {
+            self.shm().header().absences().store(1, SeqCst);
+        }
         match self.enter(who, file) {
             Entering::Alone(inside) => !inside.inherited() && is_empty() && inside.vanish(),
             Entering::Nested(_) | Entering::Gone => false,

@@ -19,8 +19,8 @@ pub fn decide_directory(shm: &Shm, path: &[u8]) -> Option<u32> {
     })
 }
 
-/// True if there may be such a directory.
-pub fn has_directories(shm: &Shm) -> bool {
+/// True if some root may have such a directory.
+pub fn may_have_directories(shm: &Shm) -> bool {
     let mut roots = (0..shm.shape().roots).filter_map(|i| shm.root(i));
     roots.any(|root| root.kind().is_some_and(|preset| may_log_names(preset, root.policy())))
 }

@@ -104,9 +104,7 @@ fn what_the_disk_has_of_one_directory_is_not_undone_by_the_other_ones_records() 
     let (from, to) = (Directory::below(&world, "tmp"), Directory::below(&world, "new"));
     fs::write(from.make("mail"), "dear reader").expect("written");
     carried_bare(&from, &to, "mail");
-    let turn = to.turn();
-    turn.leave();
-    turn.finish();
+    to.to_the_disk();
     fs::remove_file(to.at("mail")).expect("removed");
     // Somebody makes the name in the other one anew, out of the log.
     drop((from, to));
@@ -129,9 +127,7 @@ fn a_move_to_a_directory_that_is_not_in_the_log_takes_the_other_one_out() {
     let world = World::new(16 << 20);
     let (from, to) = (Directory::below(&world, "tmp"), Directory::below(&world, "new"));
     from.make("mail");
-    let turn = to.turn();
-    turn.leave();
-    turn.finish();
+    to.to_the_disk();
     let (source, target, file) = (from.turn(), to.turn(), handle(&from.at("mail")));
     assert!(!source.log_move(&target, (b"mail", b"mail"), file, None));
     assert!(!source.is_in_log() && !world.engine.state(from.name).has(Flag::TRACKED));
@@ -238,9 +234,7 @@ fn a_move_that_never_came_leaves_the_file_where_it_was() {
                 target.finish();
                 source.finish();
             }
-            let turn = [&from, &to][left].turn();
-            turn.leave();
-            turn.finish();
+            [&from, &to][left].to_the_disk();
             drop((from, to));
             let (done, dir, _memory) = world.recover();
             done.unwrap_or_else(|why| panic!("directory {left} left, {is_captured}: {why}"));

@@ -209,9 +209,7 @@ fn what_the_disk_has_of_the_other_directory_is_not_undone() {
     let world = World::new(16 << 20);
     let mail = Mail::written(&world);
     mail.deliver();
-    let turn = mail.to.turn();
-    turn.leave();
-    turn.finish();
+    mail.to.to_the_disk();
     fs::remove_file(mail.to.at("mail")).expect("removed");
     drop(mail);
     let (done, dir, _memory) = world.recover();
@@ -229,13 +227,6 @@ fn rewritten(world: &World, path: &str) -> Managed {
     file
 }
 
-/// Brings the directory to the disk, as a sync that the log had to leave to it does.
-fn to_the_disk(directory: &directory::Directory<'_>) {
-    let turn = directory.turn();
-    turn.leave();
-    turn.finish();
-}
-
 fn moved_across(mail: &Mail<'_>, name: &CStr) {
     let [from, to] = [&mail.from, &mail.to].map(|directory| Front::of(mail.world, directory));
     let call = |_| {
@@ -251,7 +242,7 @@ fn the_records_of_a_file_count_whichever_name_it_has_lost() {
     let removed = |world: &World, mail: &Mail<'_>| {
         mail.deliver();
         mail.remove(&mail.from);
-        to_the_disk(&mail.to);
+        mail.to.to_the_disk();
         rewritten(world, "new/mail")
     };
     let destaged = |world: &World, mail: &Mail<'_>| {
@@ -259,14 +250,14 @@ fn the_records_of_a_file_count_whichever_name_it_has_lost() {
         let mut files = Daemon { mail, synced: Vec::new() };
         assert!(Destager::new(&world.engine, world.who(0)).round(&mut files).failed.is_empty());
         mail.remove(&mail.from);
-        to_the_disk(&mail.to);
+        mail.to.to_the_disk();
         rewritten(world, "new/mail")
     };
     let replaced = |world: &World, mail: &Mail<'_>| {
         mail.deliver();
         mail.from.make("next");
         moved_within(world, &mail.from, (c"next", c"mail"));
-        to_the_disk(&mail.to);
+        mail.to.to_the_disk();
         rewritten(world, "new/mail")
     };
     let moved = |world: &World, mail: &Mail<'_>| {
@@ -278,14 +269,14 @@ fn the_records_of_a_file_count_whichever_name_it_has_lost() {
         naming::linking_within(&front, (c"mail", c"ready"), linked).expect("no error");
         mail.remove(&mail.from);
         moved_across(mail, c"ready");
-        to_the_disk(&mail.to);
+        mail.to.to_the_disk();
         rewritten(world, "new/mail")
     };
     let refused = |world: &World, mail: &Mail<'_>| {
         let front = Front::of(world, &mail.from);
         assert_eq!(naming::removing(&front, c"mail", |_| Err::<(), _>(Errno::PERM)), Err(Errno::PERM));
         moved_across(mail, c"mail");
-        to_the_disk(&mail.to);
+        mail.to.to_the_disk();
         rewritten(world, "new/mail")
     };
     type Way = dyn Fn(&World, &Mail<'_>) -> Managed;

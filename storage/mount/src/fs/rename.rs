@@ -97,14 +97,14 @@ impl Fs {
         let kind = seen.map(|stat| Kind::from(FileType::from_raw_mode(stat.st_mode)));
         let (from, to) = (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd()));
         let is_within = from.as_ref().zip(to.as_ref()).is_some_and(|(from, to)| from.is(to));
-        let themselves = Themselves::of(kind, is_within, how);
-        if themselves != Themselves::Neither {
-            named::leaving(&self.log, new_dir.fd(), new);
-        }
-        let moving = match themselves {
+        let moving = match Themselves::of(kind, is_within, how) {
             Themselves::Neither => None,
-            Themselves::Stays => named::itself(&self.log, old_dir.fd(), old),
+            Themselves::Stays => {
+                named::leaving(&self.log, new_dir.fd(), new);
+                named::itself(&self.log, old_dir.fd(), old)
+            }
             Themselves::Leave => {
+                named::leaving(&self.log, new_dir.fd(), new);
                 named::leaving(&self.log, old_dir.fd(), old);
                 None
             }

@@ -47,12 +47,12 @@ pub fn sync_parent(path: &[u8]) -> Option<Result<(), Errno>> {
 /// Asks the daemon for a directory. It says no for good where the file system does not keep the order of names.
 #[cold]
 fn register(engine: &'static Engine, fd: c_int, stat: &Stat) {
+    if REFUSED.load(Relaxed) == mark(stat) || !policy::may_have_directories(engine.shm()) {
+        return;
+    }
     let mut room = [0; libc::PATH_MAX as usize];
-    let is_wanted = REFUSED.load(Relaxed) != mark(stat)
-        && policy::has_directories(engine.shm())
-        && sys::name_of(fd, &mut room)
-            .is_some_and(|path| policy::decide_directory(engine.shm(), path).is_some());
-    if !is_wanted {
+    let path = sys::name_of(fd, &mut room);
+    if path.and_then(|path| policy::decide_directory(engine.shm(), path)).is_none() {
         return;
     }
     if DAEMON.register(engine, sys::borrow(fd), false).refuses_directory() {

@@ -141,14 +141,14 @@ fn moving_between<R>(
     let source = from.as_ref().and_then(|(here, name)| here.at(name));
     let both = from.as_ref().zip(to.as_ref());
     let is_within = beside.is_some() || both.is_some_and(|((from, _), (to, _))| from.inode == to.inode);
-    let themselves = Themselves::of(source.map(|source| source.kind), is_within, how);
-    if themselves != Themselves::Neither {
-        leaving(new_dir, new);
-    }
-    let moving = match themselves {
+    let moving = match Themselves::of(source.map(|source| source.kind), is_within, how) {
         Themselves::Neither => None,
-        Themselves::Stays => itself(old_dir, old),
+        Themselves::Stays => {
+            leaving(new_dir, new);
+            itself(old_dir, old)
+        }
         Themselves::Leave => {
+            leaving(new_dir, new);
             leaving(old_dir, old);
             None
         }

@@ -9,6 +9,7 @@ pub mod hosts;
 pub mod image;
 pub mod keepers;
 pub mod ledger;
+pub mod mariadb;
 pub mod mirrors;
 pub mod mounts;
 pub mod pair;

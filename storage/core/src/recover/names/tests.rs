@@ -70,6 +70,13 @@ fn of_live(happened: &[Event], watermarks: &Watermarks) -> (History, Vec<u32>) {
     (history, lost)
 }
 
+/// The history in these records, of which all count.
+fn history(records: &[Record]) -> History {
+    let mut history = History::default();
+    (1..).zip(records).for_each(|(lsn, record)| add(&mut history, &Watermarks::new(), lsn, *record));
+    history
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
@@ -140,11 +147,6 @@ proptest! {
 #[test]
 fn what_somebody_else_did_is_refused_and_never_undone() {
     let made = |file: u32| Record::Made(0, file);
-    let history = |records: &[Record]| {
-        let mut history = History::default();
-        (1..).zip(records).for_each(|(lsn, record)| add(&mut history, &Watermarks::new(), lsn, *record));
-        history
-    };
     let on_disk = |names: &[(usize, Option<u32>)]| {
         let nothing = [(0, None), (1, None)];
         Disk::after(&[&Event::Change([&nothing[..], names].concat())])
@@ -174,11 +176,6 @@ fn a_mark_that_a_power_cut_brings_back_does_not_hide_the_file_from_a_later_log()
         disk.names.insert(at(0), inode);
         let itself = file(&disk.inodes[inode].itself);
         (disk, itself)
-    };
-    let history = |records: &[Record]| {
-        let mut history = History::default();
-        (1..).zip(records).for_each(|(lsn, record)| add(&mut history, &Watermarks::new(), lsn, *record));
-        history
     };
     let (mut disk, itself) = again();
     let removed = history(&[Record::Gone(0, itself, false)]);

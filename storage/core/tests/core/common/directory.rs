@@ -136,6 +136,13 @@ impl<'w> Directory<'w> {
         turn.finish();
     }
 
+    /// Brings it to the disk, as a sync that the log had to leave to it does.
+    pub fn to_the_disk(&self) {
+        let turn = self.turn();
+        turn.leave();
+        turn.finish();
+    }
+
     /// False: it is to be synced for real.
     pub fn sync(&self, name: &str) -> bool {
         let (turn, path) = (self.turn(), self.at(name));
