@@ -6,7 +6,7 @@
 //! | what may use a file | how it is known that nothing does |
 //! |---|---|
 //! | a descriptor for writing, and what comes of one: mapping, io_uring, message under way | a read lease (fcntl(2)) is granted only when there is none; until it is given back, whoever opens one waits |
-//! | a thread inside, dead or alive | the file's lock is free |
+//! | a thread inside, dead or alive; a change of a directory's names | the file's lock is free |
 //! | the log | its records are retired first |
 //!
 //! The caller has the turn of `registering`.
@@ -70,7 +70,9 @@ pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
         forget::forget(daemon, slot);
         return true;
     }
-    if !sys::lease(managed.file.as_fd(), F_RDLCK) {
+    // There are no leases of directories, and no descriptor by which one is written: each change of a name enters it anew, or
+    // finds that the log knows it no more.
+    if !managed.is_directory && !sys::lease(managed.file.as_fd(), F_RDLCK) {
         return false;
     }
     let gone = daemon.engine.evict(daemon.me(), managed.reference, || real_sync(&managed));
@@ -78,6 +80,8 @@ pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
         forget::strike_out(daemon, slot, (managed.dev, managed.ino));
         daemon.crowding.count_evicted();
     }
-    sys::lease(managed.file.as_fd(), F_UNLCK);
+    if !managed.is_directory {
+        sys::lease(managed.file.as_fd(), F_UNLCK);
+    }
     gone
 }

@@ -105,6 +105,25 @@ fn directories_that_are_put_in_place_are_there_after_a_power_cut() {
     }
 }
 
+/// The smallest log knows 256 files and directories at a time.
+#[test]
+fn regression_directories_give_up_their_places_in_the_log_to_others() {
+    const SHELVES: u32 = 300;
+    let Some(mut scene) = on("ext4") else { return };
+    let mut running = run(&scene, "shelves", SHELVES);
+    assert_eq!(until(&mut running, "over"), SHELVES);
+    let status = scene.place.status();
+    let counts = ["evicted", "turned_away"].map(|count| status[count].as_u64());
+    assert!(counts[0] >= Some(40) && counts[1] == Some(0), "evicted, turned away: {counts:?}");
+    assert!(!file(&scene, &scene.data.join(format!("shelf-{SHELVES}"))).is_null());
+    scene.cut(running);
+    scene.recover();
+    for i in 1..=SHELVES {
+        let book = fs::read_to_string(scene.data.join(format!("shelf-{i}/book")));
+        assert_eq!(book.expect("read"), number(i));
+    }
+}
+
 // Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn a_directory_is_what_was_acknowledged_wherever_the_power_goes() {

@@ -4,6 +4,7 @@
 //   unique    the same with names that mkstemp makes, each kept, and the one before it removed
 //   parts     TIMES times, as a column store adds a part: makes DIR/tmp, writes and syncs DIR/tmp/rows and DIR/tmp, renames that to
 //             DIR/part-N, and syncs DIR
+//   shelves   makes TIMES directories DIR/shelf-N, writes and syncs a file in each, and syncs each twice, as one that is in use
 //   fsync, msync, dsync, syncfs
 //             writes DIR/file, syncs it, writes it again, and makes that durable so
 //   relations makes TIMES files as PostgreSQL makes a database's, writes and syncs each, replaces the first by the last, removes
@@ -84,6 +85,20 @@ static void part(const char *dir, int i) {
     check(within >= 0, "open the part");
     kept(within);
     check(rename(tmp, place) == 0, "rename of the part");
+}
+
+static void shelf(const char *dir, int i) {
+    char shelf[512], book[600];
+    snprintf(shelf, sizeof shelf, "%s/shelf-%d", dir, i);
+    snprintf(book, sizeof book, "%s/book", shelf);
+    check(mkdir(shelf, 0750) == 0, "mkdir");
+    int fd = open(book, O_WRONLY | O_CREAT | O_EXCL, 0640);
+    check(fd >= 0, "open");
+    fill(fd, i);
+    kept(fd);
+    int within = open(shelf, O_RDONLY | O_DIRECTORY);
+    check(within >= 0 && fsync(within) == 0, "open and sync the shelf");
+    kept(within);
 }
 
 static void unique(const char *dir, int i) {
@@ -260,7 +275,8 @@ int main(int argc, char **argv) {
     // From the first sync on it is in the log.
     int is_tables = !strcmp(how, "tables"), is_told = !strcmp(how, "told");
     check(is_tables || is_told || fsync(directory) == 0, "fsync of the directory");
-    void (*change)(const char *, int) = !strcmp(how, "replace") ? replace : !strcmp(how, "unique") ? unique : !strcmp(how, "parts") ? part : NULL;
+    void (*change)(const char *, int) = !strcmp(how, "replace") ? replace : !strcmp(how, "unique") ? unique : !strcmp(how, "parts") ? part
+        : !strcmp(how, "shelves") ? shelf : NULL;
     for (int i = 1; change && i <= atoi(argv[3]); i++) {
         change(dir, i);
         counted(i);
