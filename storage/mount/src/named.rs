@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, fstat, openat};
+use rustix::fs::{Mode, OFlags, fstat};
 use seawall_core::client::Synced;
 use seawall_core::{Engine, Errno, FileRef, naming, policy};
 use seawall_wire::shm::Preset;
@@ -43,23 +43,11 @@ pub fn at<R>(
     }
 }
 
-/// The directory called `name` is about to go, or to be elsewhere: it leaves the log.
+/// The directory called `name` is about to go, or to be elsewhere, by no record: it leaves the log.
 pub fn leaving(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
-    if let Some(child) = itself(log, fd, name)
-        && let Some(here) = here(log, child.as_fd())
-    {
-        naming::leaving(&here);
+    if let Some(itself) = text(name).and_then(|name| here::itself(log, fd, &name)) {
+        naming::leaving(&itself);
     }
-}
-
-/// The directory called `name`, by O_PATH, if any directory is in the log.
-pub fn itself(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
-    const FLAGS: OFlags =
-        OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-    if !log.engine.has_directories() {
-        return None;
-    }
-    openat(fd, name, FLAGS, Mode::empty()).ok()
 }
 
 /// A name in the directory is about to go, or to lead elsewhere: it is in the log by then, if its program counts on the order of such

@@ -14,6 +14,7 @@ use rustix::fs::{
     AtFlags, Dir, Mode, OFlags, RenameFlags, lgetxattr, openat, renameat_with, statat, unlinkat,
 };
 use seawall_core::Errno;
+use seawall_core::naming::Holds;
 use seawall_core::stand_in;
 use seawall_core::stand_in::OWN_SUFFIX;
 
@@ -125,11 +126,20 @@ fn is_marked(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
 pub fn makes_way(dir: BorrowedFd<'_>, name: &OsStr, lower: impl FnOnce(BorrowedFd<'_>) -> bool) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(left) = openat(dir, name, flags, Mode::empty()) else { return false };
-    let Some(names) = entries(&left) else { return false };
-    let is_ours = |name: &OsString| is_guarded(left.as_fd(), name) || is_hidden(left.as_fd(), name);
+    holds(&left) != Holds::More && lower(left.as_fd())
+}
+
+/// What is in a directory.
+pub fn holds(dir: &OwnedFd) -> Holds {
+    let Some(names) = entries(dir) else { return Holds::More };
+    let is_ours = |name: &OsString| is_guarded(dir.as_fd(), name) || is_hidden(dir.as_fd(), name);
     // The daemon may have lowered one since it was listed.
-    let is_gone = |name: &OsString| mode(left.as_fd(), name).is_none();
-    names.iter().all(|name| is_ours(name) || is_gone(name)) && lower(left.as_fd())
+    let is_gone = |name: &OsString| mode(dir.as_fd(), name).is_none();
+    match names.is_empty() {
+        true => Holds::Nothing,
+        false if names.iter().all(|name| is_ours(name) || is_gone(name)) => Holds::Guards,
+        false => Holds::More,
+    }
 }
 
 fn entries(dir: &OwnedFd) -> Option<Vec<OsString>> {

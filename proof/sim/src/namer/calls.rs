@@ -65,7 +65,7 @@ impl Namer {
         self.call(Act::Move(old.clone(), new.clone()), || match (self.here(from.0), self.here(to.0)) {
             (Some(here), _) if from.0 == to.0 => {
                 let source = here.at(&from.1);
-                naming::moving_within(&here, ((&from.1, source), &to.1), None, How::Plain, kernel)
+                naming::moving_within(&here, ((&from.1, source), &to.1), How::Plain, kernel)
             }
             (Some(here), Some(there)) => {
                 naming::moving_across((&here, &from.1), (&there, &to.1), How::Plain, kernel)
@@ -91,7 +91,7 @@ impl Namer {
         self.call(act, || match self.here(folder) {
             Some(here) => {
                 let source = here.at(&name);
-                naming::moving_within(&here, ((&name, source), &other), None, How::Exchange, kernel)
+                naming::moving_within(&here, ((&name, source), &other), How::Exchange, kernel)
             }
             None => kernel(false),
         });

@@ -10,8 +10,7 @@
 //! A directory is a managed file of its own kind: it has a slot, a lock, a watermark, and records, which are changes of
 //! names ([`NameChange`]). Its states are a file's: it is untracked until a real fsync of it succeeds; then every
 //! change of its names is a record, and an fsync of it has nothing left to do. A change that no record can express (a
-//! directory removed from it, a file that came from a directory which is not in the log) takes it out of the log first,
-//! as with any other file.
+//! file that came from a directory which is not in the log) takes it out of the log first, as with any other file.
 //!
 //! | change | its record is made | why |
 //! |---|---|---|
@@ -161,6 +160,11 @@ impl Engine {
         self.file(directory)?.stand()
     }
 
+    /// Index of the root that the directory lies below.
+    pub fn root_of(&self, directory: FileRef) -> Option<u32> {
+        self.file(directory).map(Slot::root)
+    }
+
     /// The preset that the directory belongs to.
     pub fn preset_of(&self, directory: FileRef) -> Option<Preset> {
         self.shm().root(self.file(directory)?.root())?.kind()
@@ -212,7 +216,16 @@ impl<P: Place> Turn<'_, P> {
         self.leave_with(false);
     }
 
-    /// The same; if `with_files`, all of the file system is synced.
+    /// The same. True if the disk has everything that ever happened in the directory: it was in the log, and no sync of it
+    /// failed.
+    pub fn leaves_whole(&self) -> bool {
+        let was_in_log = self.is_in_log();
+        self.leave();
+        let is_whole = |slot: Slot<'_>| !slot.is_dirty() && !slot.state().has(Flag::FAILED);
+        was_in_log && self.engine.file(self.directory).is_some_and(is_whole)
+    }
+
+    /// As [`leave`](Self::leave); if `with_files`, all of the file system is synced.
     fn leave_with(&self, with_files: bool) {
         if let Some(inside) = &self.inside {
             // A holder that was lost may have been about to move a file: then the disk shows whether it did.

@@ -4,14 +4,15 @@
 //! |---|---|
 //! | creating a file, a directory or a symbolic link; link within the directory | a record, made after the kernel's call and before it returns |
 //! | link to another one of them | a record in each, made after the kernel's call and before it returns |
-//! | unlink; rename of a file or a directory within the directory, exchange of two files | a record, made before the kernel's call |
-//! | rename of a file to another one of them | a record in each, made before the kernel's call |
-//! | rmdir, mknod, rename of a directory to another one, or over a directory, a link or rename to or from a directory that is not in the log, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
+//! | unlink, rmdir of a directory in the log; rename, also over a file or such a directory, and exchange within the directory | a record, made before the kernel's call |
+//! | rename to another one of them, likewise | a record in each, made before the kernel's call |
+//! | mknod, rmdir of a directory that the log does not know, or a rename over one, a link or rename to or from a directory that is not in the log, an exchange with one in another directory, the removal of a name of a file whose other names the log does not know | the directory leaves the log first; its next fsync is real |
 //!
 //! What a front brings: the directory ([`Directory`]), and the kernel's call. How a path leads to a directory is the
 //! front's own affair.
 
 mod directory;
+mod emptied;
 mod linking;
 mod moving;
 mod turns;
@@ -23,11 +24,12 @@ use rustix::io::Errno;
 
 use super::names::Turn;
 use crate::format::{Attributes, NameChange, Replaced};
-pub use directory::{Directory, Kind, Known};
+pub use directory::{Directory, Holds, Kind, Known};
+use emptied::Emptied;
 pub use linking::{linking_across, linking_within};
-pub use moving::{How, Themselves, moving_across, moving_within};
+pub use moving::{How, moving_across, moving_within};
 pub use turns::{beside, enter};
-use turns::{has_lost, knows_names, leads_to};
+use turns::{has_lost, knows_names, leads_to, refused};
 
 /// Most bytes of a file that becomes a record as a whole: a larger file is on the disk just as soon.
 pub const LARGEST: usize = 128 << 10;
@@ -158,8 +160,40 @@ pub fn removing<D: Directory, R>(
         return beside(here, || call(false));
     }
     let turn = enter(here);
+    let is_known = |victim: &Known| victim.kind != Kind::Directory && knows_names(here, victim);
+    removes(here, turn, name, |victim| victim.replaced().filter(|_| is_known(victim)), call)
+}
+
+/// rmdir(2).
+///
+/// # Errors
+/// As for [`making`].
+pub fn removing_directory<D: Directory, R>(
+    here: &D,
+    name: &CStr,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    if !here.keeps(name) {
+        return beside(here, call);
+    }
+    let ahead = emptied::ahead(here, name);
+    let turn = enter(here);
+    match emptied::now(here, name, ahead) {
+        Emptied::No => refused(turn, call),
+        emptied => removes(here, turn, name, |victim| emptied.replaced(victim), |_| call()),
+    }
+}
+
+/// A name goes, by a record if `gone` says what of.
+fn removes<D: Directory, R>(
+    here: &D,
+    turn: Turn<'_, D>,
+    name: &CStr,
+    gone: impl FnOnce(&Known) -> Option<Replaced>,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
+) -> Result<R, Errno> {
     let (victim, bytes) = (here.at(name), name.to_bytes());
-    let gone = victim.filter(|victim| knows_names(here, victim)).and_then(|victim| victim.replaced());
+    let gone = victim.as_ref().and_then(gone);
     let is_logged = match gone {
         Some(Replaced { file, has_others }) => turn.log(&NameChange::Gone { name: bytes, file, has_others }),
         // Nothing to remove, or something that no record can express.

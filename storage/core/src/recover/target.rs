@@ -109,6 +109,9 @@ pub trait Look {
 
     /// The user that owns the directory.
     fn owner(&self, directory: u32) -> u32;
+
+    /// True if a directory is at this name, and something other than a guard is in it.
+    fn is_full(&self, at: &At) -> bool;
 }
 
 /// A directory that names are replayed into. A file that is made again, or whose name another file may take, stays at a
@@ -128,6 +131,11 @@ pub trait NameSpace {
 
     /// As [`Look::name_of`].
     fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
+
+    /// As [`Look::is_full`].
+    fn is_full(&self, _name: &[u8]) -> bool {
+        false
+    }
 
     /// Makes a file again, at its place, and remembers what it stands for; with a target, a symbolic link.
     ///
@@ -159,7 +167,7 @@ pub trait NameSpace {
     /// As above.
     fn put(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()>;
 
-    /// Removes a name.
+    /// Removes a name. It leads to a file, or to an empty directory.
     ///
     /// # Errors
     /// As above.

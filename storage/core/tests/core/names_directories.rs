@@ -2,14 +2,16 @@
 
 use std::ffi::CStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::XattrFlags;
 
 use crate::common::World;
 use crate::common::directory::{Directory, names};
 use crate::common::front::Front;
-use seawall_core::Errno;
 use seawall_core::file::Flag;
 use seawall_core::naming::{self, Directory as _, How};
+use seawall_core::{Errno, stand_in};
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
@@ -25,17 +27,20 @@ fn make(world: &World, directory: &Directory<'_>, name: &CStr) {
     naming::making_new(&front, name, made).expect("no error");
 }
 
-/// rename(2) of a directory to `part`; `itself`: it is in the log too.
+/// rename(2) of a directory to `part`, where the log knows these directories too.
 fn put(
     world: &World,
-    directory: &Directory<'_>,
-    (name, itself): (&CStr, Option<&Directory<'_>>),
+    (directory, others): (&Directory<'_>, &[&Directory<'_>]),
+    name: &CStr,
     call: impl FnOnce() -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    let front = Front::of(world, directory);
-    let itself = itself.map(|itself| Front::of(world, itself));
+    let front = Front::of(world, directory).above(others);
     let source = front.at(name);
-    naming::moving_within(&front, ((name, source), c"part"), itself.as_ref(), How::Plain, |_| call())
+    naming::moving_within(&front, ((name, source), c"part"), How::Plain, |_| call())
+}
+
+fn is_in_log(world: &World, directory: &Directory<'_>) -> bool {
+    world.engine.state(directory.name).has(Flag::TRACKED)
 }
 
 /// A directory with a file that was synced, in the log, in another one.
@@ -59,13 +64,11 @@ impl<'w> Written<'w> {
             fs::rename(self.above.at("tmp"), self.above.at("part")).expect("renamed");
             Ok(())
         };
-        put(self.world, &self.above, (c"tmp", Some(&self.part)), call).expect("no error");
+        put(self.world, (&self.above, &[&self.part]), c"tmp", call).expect("no error");
     }
 
     fn are_in_log(&self) -> bool {
-        let is_in_log =
-            |directory: &Directory<'_>| self.world.engine.state(directory.name).has(Flag::TRACKED);
-        is_in_log(&self.part) && is_in_log(&self.above)
+        is_in_log(self.world, &self.part) && is_in_log(self.world, &self.above)
     }
 }
 
@@ -96,7 +99,7 @@ fn a_directory_that_is_put_in_place_waits_for_no_disk_and_is_there_after_a_power
 fn what_the_kernel_refuses_leaves_the_directory_where_it_was() {
     let world = World::new(16 << 20);
     let written = Written::new(&world);
-    let done = put(&world, &written.above, (c"tmp", Some(&written.part)), || Err(Errno::ACCESS));
+    let done = put(&world, (&written.above, &[&written.part]), c"tmp", || Err(Errno::ACCESS));
     assert_eq!((done, written.are_in_log()), (Err(Errno::ACCESS), true));
     drop(written);
     let (done, dir, _memory) = world.recover();
@@ -114,7 +117,7 @@ fn a_directory_that_the_disk_never_had_is_made_with_its_last_name() {
         fs::rename(above.at("tmp"), above.at("part")).expect("renamed");
         Ok(())
     };
-    put(&world, &above, (c"tmp", None), rename).expect("no error");
+    put(&world, (&above, &[]), c"tmp", rename).expect("no error");
     assert!(!above.fsync());
     fs::remove_dir(above.at("part")).expect("removed");
     drop(above);
@@ -124,15 +127,220 @@ fn a_directory_that_the_disk_never_had_is_made_with_its_last_name() {
     assert!(dir.path().join("part").is_dir());
 }
 
-/// No record says that the directory which gave way is gone.
+/// Nobody knows what the disk has in it.
 #[test]
-fn over_an_empty_directory_the_change_is_the_disks() {
+fn the_removal_of_a_directory_that_the_log_does_not_know_is_the_disks() {
     let world = World::new(16 << 20);
     fs::create_dir(world.dir.path().join("part")).expect("made");
     let written = Written::new(&world);
     written.rename();
     assert!(!written.are_in_log());
     assert!(written.above.fsync() && written.part.fsync());
+    fs::create_dir(world.dir.path().join("other")).expect("made");
+    let remove = || fs::remove_dir(written.above.at("other")).map_err(|_| Errno::IO);
+    naming::removing_directory(&Front::of(&world, &written.above), c"other", remove).expect("removed");
+    assert!(written.above.fsync());
+}
+
+/// A directory that is removed: kept beside the world, as the disk still has it.
+struct Aside {
+    dir: tempfile::TempDir,
+    at: PathBuf,
+}
+
+impl Aside {
+    fn new(world: &World) -> Self {
+        Self {
+            dir: tempfile::tempdir_in("/var/tmp").expect("a directory"),
+            at: world.dir.path().join("part"),
+        }
+    }
+
+    fn take(&self) -> Result<(), Errno> {
+        assert_eq!(fs::read_dir(&self.at).expect("there").count(), 0, "the kernel removes an empty one only");
+        fs::rename(&self.at, self.dir.path().join("part")).expect("aside");
+        Ok(())
+    }
+
+    fn is_back(&self) {
+        fs::rename(self.dir.path().join("part"), &self.at).expect("as it was");
+    }
+}
+
+/// A directory in the log that had a file, and another one with rows beside it.
+fn emptied(world: &World) -> (Directory<'_>, Written<'_>, Aside) {
+    let part = Directory::below(world, "part");
+    part.make("rows");
+    part.remove("rows");
+    (part, Written::new(world), Aside::new(world))
+}
+
+// Holds: internals/SEMANTICS#names-in-the-log
+#[test]
+fn a_directory_that_was_removed_does_not_come_back_and_nor_does_its_guard() {
+    for is_on_disk in [false, true] {
+        let world = World::new(16 << 20);
+        let (part, written, aside) = emptied(&world);
+        let front = Front::of(&world, &written.above).above(&[&part]);
+        naming::removing_directory(&front, c"part", || aside.take()).expect("removed");
+        assert_eq!(part.synced.borrow().len(), 1, "the disk has it empty by then");
+        assert!(written.are_in_log() && !written.above.fsync());
+        if !is_on_disk {
+            aside.is_back();
+            let note = aside.at.join(stand_in::NOTE);
+            fs::write(&note, "a guard's text").expect("written");
+            rustix::fs::setxattr(&note, stand_in::MARK, b"", XattrFlags::empty()).expect("marked");
+        }
+        drop(front);
+        drop((written, part));
+        let (done, dir, _memory) = world.recover();
+        done.expect("a recovery");
+        assert_eq!(names(dir.path()), ["tmp"], "the disk had it: {}", !is_on_disk);
+    }
+}
+
+// Holds: internals/SEMANTICS#names-in-the-log
+#[test]
+fn a_directory_takes_the_place_of_an_empty_one() {
+    for is_on_disk in [false, true] {
+        let world = World::new(16 << 20);
+        let (part, written, aside) = emptied(&world);
+        let rename = || {
+            aside.take()?;
+            fs::rename(written.above.at("tmp"), written.above.at("part")).expect("renamed");
+            Ok(())
+        };
+        put(&world, (&written.above, &[&part, &written.part]), c"tmp", rename).expect("renamed");
+        assert!(written.are_in_log() && !written.above.fsync());
+        if !is_on_disk {
+            fs::rename(written.above.at("part"), written.above.at("tmp")).expect("as it was");
+            aside.is_back();
+        }
+        drop((written, part));
+        let (done, dir, _memory) = world.recover();
+        done.expect("a recovery");
+        assert_eq!(names(dir.path()), ["part"], "the disk had it: {is_on_disk}");
+        assert_eq!(read(dir.path().join("part/rows")).as_deref(), Some("one, two"));
+    }
+}
+
+/// Whatever that is: no record says that it may go.
+#[test]
+fn a_removed_directory_in_which_the_disk_has_something_stays() {
+    let world = World::new(16 << 20);
+    let (part, written, aside) = emptied(&world);
+    let front = Front::of(&world, &written.above).above(&[&part]);
+    naming::removing_directory(&front, c"part", || aside.take()).expect("removed");
+    aside.is_back();
+    fs::write(aside.at.join("found"), "somebody's").expect("written");
+    drop(front);
+    drop((written, part));
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(read(dir.path().join("part/found")).as_deref(), Some("somebody's"));
+}
+
+#[test]
+fn a_directory_with_something_in_it_stays_in_the_log_and_so_does_the_one_above() {
+    let world = World::new(16 << 20);
+    let part = Directory::below(&world, "part");
+    part.make("rows");
+    let written = Written::new(&world);
+    let next = world.engine.next_lsn();
+    let others: [&Directory<'_>; 2] = [&part, &written.part];
+    let removed =
+        naming::removing_directory(&Front::of(&world, &written.above).above(&others), c"part", || {
+            Err::<(), _>(Errno::NOTEMPTY)
+        });
+    let replaced = put(&world, (&written.above, &others), c"tmp", || Err(Errno::NOTEMPTY));
+    assert_eq!((removed, replaced), (Err(Errno::NOTEMPTY), Err(Errno::NOTEMPTY)));
+    assert_eq!(world.engine.next_lsn(), next, "nothing is said of what the kernel refuses");
+    assert!(written.are_in_log() && is_in_log(&world, &part));
+}
+
+// Holds: internals/SEMANTICS#names-in-the-log
+#[test]
+fn directories_that_changed_places_have_each_other_s_after_a_power_cut() {
+    let world = World::new(16 << 20);
+    let below = ["one", "two"].map(|name| Directory::below(&world, name));
+    let above = Directory::of(&world);
+    for (directory, text) in below.iter().zip(["the first", "the second"]) {
+        fs::write(directory.make("which"), text).expect("written");
+        assert!(directory.sync("which"));
+    }
+    let exchange = || {
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(&above.file, "one", &above.file, "two", flags)
+    };
+    let front = Front::of(&world, &above).above(&[&below[0], &below[1]]);
+    let names = ((c"one", front.at(c"one")), c"two");
+    naming::moving_within(&front, names, How::Exchange, |_| exchange()).expect("no error");
+    assert!(below.iter().chain([&above]).all(|directory| is_in_log(&world, directory)));
+    exchange().expect("as it was");
+    drop(front);
+    drop((above, below));
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    let read = |name| read(dir.path().join(name));
+    assert_eq!(read("one/which").as_deref(), Some("the second"));
+    assert_eq!(read("two/which").as_deref(), Some("the first"));
+}
+
+/// rename(2) of a directory to another directory, by the same name.
+fn put_into(world: &World, from: &Front<'_>, to: &Directory<'_>, name: &CStr) {
+    let into = Front::of(world, to);
+    let rename = |_| {
+        fs::rename(from.path(name), into.path(name)).expect("renamed");
+        Ok(())
+    };
+    naming::moving_across((from, name), (&into, name), How::Plain, rename).expect("no error");
+}
+
+// Holds: internals/SEMANTICS#names-in-the-log
+#[test]
+fn a_directory_that_moved_to_another_one_is_there_after_a_power_cut() {
+    for is_on_disk in [true, false] {
+        let world = World::new(16 << 20);
+        let to = Directory::below(&world, "done");
+        let written = Written::new(&world);
+        put_into(&world, &Front::of(&world, &written.above).above(&[&written.part]), &to, c"tmp");
+        assert!(written.are_in_log() && is_in_log(&world, &to));
+        assert!(!written.above.fsync() && !to.fsync());
+        if !is_on_disk {
+            fs::rename(to.at("tmp"), written.above.at("tmp")).expect("as it was");
+        }
+        drop((written, to));
+        let (done, dir, _memory) = world.recover();
+        done.expect("a recovery");
+        assert_eq!(names(dir.path()), ["done"], "the disk had it: {is_on_disk}");
+        assert_eq!(read(dir.path().join("done/tmp/rows")).as_deref(), Some("one, two"));
+    }
+}
+
+/// What was below another directory is above it then: they cannot move in any order.
+#[test]
+fn directories_that_changed_places_in_the_tree_do_so_again() {
+    for names_of in [["a", "b"], ["b", "a"]] {
+        let world = World::new(16 << 20);
+        let [outer, inner] = names_of.map(|name| std::ffi::CString::new(name).expect("text"));
+        let text = |name: &CStr| name.to_str().expect("text").to_owned();
+        let below = Directory::below(&world, &format!("{}/{}", names_of[0], names_of[1]));
+        let middle = Directory::below(&world, names_of[0]);
+        let above = Directory::of(&world);
+        put_into(&world, &Front::of(&world, &middle).above(&[&below]), &above, &inner);
+        below.moved_to(above.at(&text(&inner)));
+        put_into(&world, &Front::of(&world, &above).above(&[&middle]), &below, &outer);
+        assert!([&below, &middle, &above].iter().all(|directory| is_in_log(&world, directory)));
+        let swapped = format!("{}/{}", text(&inner), text(&outer));
+        fs::rename(above.at(&swapped), above.at(&text(&outer))).expect("as it was");
+        fs::rename(above.at(&text(&inner)), above.at(&format!("{}/{}", text(&outer), text(&inner))))
+            .expect("as it was");
+        drop((below, middle, above));
+        let (done, dir, _memory) = world.recover();
+        done.expect("a recovery");
+        assert!(dir.path().join(&swapped).is_dir());
+        assert_eq!(names(dir.path()), [text(&inner)]);
+    }
 }
 
 /// The kernel moves no directory over a file.
@@ -161,14 +369,14 @@ fn names_that_led_to_directories_lead_to_others_after_a_power_cut() {
     let above = Directory::of(&world);
     let renames = [("old", "older"), ("new", "old")];
     for ((from, to), itself) in renames.into_iter().zip(&below) {
-        let front = [&above, itself].map(|directory| Front::of(&world, directory));
+        let front = Front::of(&world, &above).above(&[itself]);
         let [name, to_name] = [from, to].map(|name| std::ffi::CString::new(name).expect("text"));
         let call = |_| {
             fs::rename(above.at(from), above.at(to)).expect("renamed");
             Ok(())
         };
-        let names = ((&*name, front[0].at(&name)), &*to_name);
-        naming::moving_within(&front[0], names, Some(&front[1]), How::Plain, call).expect("no error");
+        let names = ((&*name, front.at(&name)), &*to_name);
+        naming::moving_within(&front, names, How::Plain, call).expect("no error");
     }
     fs::write(above.make("new"), "a file now").expect("written");
     assert!(above.sync("new"));

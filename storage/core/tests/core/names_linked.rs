@@ -316,7 +316,7 @@ fn moved_within(world: &World, directory: &directory::Directory<'_>, (name, to):
         Ok(())
     };
     let source = front.at(name);
-    naming::moving_within(&front, ((name, source), to), None, naming::How::Plain, rename).expect("no error");
+    naming::moving_within(&front, ((name, source), to), naming::How::Plain, rename).expect("no error");
 }
 
 /// A new link is made beside the present one, and renamed over it: what runs next is switched in one step.

@@ -31,7 +31,7 @@ fn a_rename_that_the_kernel_refuses_is_taken_back_by_one_record() {
         let here = Front::of(&world, &directory);
         let before = world.engine.next_lsn();
         let source = here.at(c"new");
-        let done = naming::moving_within(&here, ((c"new", source), c"old"), None, how, refused);
+        let done = naming::moving_within(&here, ((c"new", source), c"old"), how, refused);
         assert_eq!((done, world.engine.next_lsn() - before), (Err(Errno::EXIST), 2), "{how:?}");
         for name in ["new", "old"] {
             fs::remove_file(directory.at(name)).expect("removed");
@@ -77,7 +77,7 @@ fn a_file_that_was_seen_before_the_entry_and_is_gone_by_then_does_not_move() {
     let source = here.at(c"new");
     directory.remove("new");
     let before = world.engine.next_lsn();
-    let done = naming::moving_within(&here, ((c"new", source), c"old"), None, How::Plain, refused);
+    let done = naming::moving_within(&here, ((c"new", source), c"old"), How::Plain, refused);
     assert_eq!((done, world.engine.next_lsn()), (Err(Errno::EXIST), before));
     drop(directory);
     let (done, dir, _memory) = world.recover();
@@ -147,7 +147,7 @@ fn names_do_not_change_in_a_directory_whose_records_could_not_be_retired() {
     let never = |_: bool| -> Result<(), Errno> { panic!("the kernel is not asked") };
     let source = here.at(c"new");
     let refused = [
-        naming::moving_within(&here, ((c"new", source), c"old"), None, How::Plain, never),
+        naming::moving_within(&here, ((c"new", source), c"old"), How::Plain, never),
         naming::removing(&here, c"new", never),
         naming::making(&here, c"another", never),
         naming::making_new(&here, c"another", || never(false)),

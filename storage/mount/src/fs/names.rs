@@ -126,9 +126,14 @@ impl Fs {
     pub fn remove_directory(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
         let remove = |name: &OsStr| {
-            named::leaving(&self.log, parent.fd(), name);
             let call = || unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
-            named::at(&self.log, parent.fd(), name, |here, _, call| naming::other(here, call), call)
+            match named::here(&self.log, parent.fd()).zip(named::text(name)) {
+                Some((here, name)) => naming::removing_directory(&here, &name, call),
+                None => {
+                    named::leaving(&self.log, parent.fd(), name);
+                    call()
+                }
+            }
         };
         at_real([(parent.fd(), name)], Done::Takes, |[name]| match remove(name) {
             Err(Errno::NOTEMPTY) if self.makes_way(&parent, name) => remove(name),

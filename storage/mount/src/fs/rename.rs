@@ -1,14 +1,13 @@
 //! rename: a file, a directory, or two names that change places.
 
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fuser::INodeNo;
 use rustix::fs::{FileType, RenameFlags, Stat, renameat_with};
 use seawall_core::Errno;
-use seawall_core::naming::{self, Directory, How, Kind, Themselves};
+use seawall_core::naming::{self, Directory, How};
 
 use super::Fs;
 use super::names::stat_at;
@@ -94,31 +93,25 @@ impl Fs {
             flags if flags == RenameFlags::EXCHANGE => How::Exchange,
             _ => How::Other,
         };
-        let kind = seen.map(|stat| Kind::from(FileType::from_raw_mode(stat.st_mode)));
-        let (from, to) = (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd()));
-        let is_within = from.as_ref().zip(to.as_ref()).is_some_and(|(from, to)| from.is(to));
-        let moving = match Themselves::of(kind, is_within, how) {
-            Themselves::Neither => None,
-            Themselves::Stays => {
-                named::leaving(&self.log, new_dir.fd(), new);
-                named::itself(&self.log, old_dir.fd(), old)
-            }
-            Themselves::Leave => {
-                named::leaving(&self.log, new_dir.fd(), new);
-                named::leaving(&self.log, old_dir.fd(), old);
-                None
-            }
-        };
-        let moving = moving.as_ref().and_then(|moving| named::here(&self.log, moving.as_fd()));
         let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call(false) };
-        match (from, to) {
+        match (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd())) {
             (Some(from), Some(to)) if from.is(&to) => {
                 let source = from.at(&name);
-                naming::moving_within(&from, ((&name, source), &to_name), moving.as_ref(), how, call)
+                naming::moving_within(&from, ((&name, source), &to_name), how, call)
             }
             (Some(from), Some(to)) => naming::moving_across((&from, &name), (&to, &to_name), how, call),
-            (Some(here), None) | (None, Some(here)) => naming::other(&here, || call(false)),
-            (None, None) => call(false),
+            (from, to) => {
+                // No record says where they are.
+                let is_directory = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+                if how != How::Plain || seen.is_none_or(is_directory) {
+                    named::leaving(&self.log, new_dir.fd(), new);
+                    named::leaving(&self.log, old_dir.fd(), old);
+                }
+                match from.or(to) {
+                    Some(here) => naming::other(&here, || call(false)),
+                    None => call(false),
+                }
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use seawall_core::file::{Flag, Stand};
 use seawall_core::format::{Attributes, Handle};
-use seawall_core::naming::{Directory, Kind, Known, LARGEST, has_attributes};
+use seawall_core::naming::{Directory, Holds, Kind, Known, LARGEST, has_attributes};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
 use seawall_wire::shm::Preset;
 
@@ -17,8 +17,7 @@ use crate::log::Log;
 /// A directory in the log.
 pub struct Here<'f> {
     log: &'f Log,
-    /// By O_PATH.
-    fd: BorrowedFd<'f>,
+    fd: ByPath<'f>,
     pub(super) reference: FileRef,
     inode: (u64, u64),
     uid: u32,
@@ -29,10 +28,39 @@ pub struct Here<'f> {
     stand: Option<Stand>,
 }
 
+/// A descriptor by O_PATH.
+enum ByPath<'f> {
+    Borrowed(BorrowedFd<'f>),
+    Owned(OwnedFd),
+}
+
+impl AsFd for ByPath<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Borrowed(fd) => *fd,
+            Self::Owned(fd) => fd.as_fd(),
+        }
+    }
+}
+
 /// The directory behind `fd`, if it is in the log.
 pub fn here<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
+    found(log, ByPath::Borrowed(fd))
+}
+
+/// The directory called `name` in the one behind `fd`, if it is in the log.
+pub fn itself<'f>(log: &'f Log, fd: BorrowedFd<'_>, name: &CStr) -> Option<Here<'f>> {
+    const FLAGS: OFlags =
+        OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    if !log.engine.has_directories() {
+        return None;
+    }
+    found(log, ByPath::Owned(openat(fd, name, FLAGS, Mode::empty()).ok()?))
+}
+
+fn found<'f>(log: &'f Log, fd: ByPath<'f>) -> Option<Here<'f>> {
     let engine = Some(&log.engine).filter(|engine| engine.has_directories())?;
-    let stat = fstat(fd).ok()?;
+    let stat = fstat(&fd).ok()?;
     let inode = (stat.st_dev, stat.st_ino);
     let reference = engine.find(inode.0, inode.1)?;
     let is_one = engine.state(reference).has(Flag::DIRECTORY);
@@ -48,7 +76,7 @@ impl Here<'_> {
     }
 
     fn open(&self) -> Result<OwnedFd, Errno> {
-        openat(self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     }
 }
 
@@ -58,7 +86,7 @@ impl Place for Here<'_> {
     }
 
     fn changed(&self) -> u64 {
-        directory::changed(self.fd)
+        directory::changed(self.fd.as_fd())
     }
 
     fn sync(&self, with_files: bool) -> Result<(), Errno> {
@@ -101,17 +129,32 @@ impl Directory for Here<'_> {
     }
 
     fn at(&self, name: &CStr) -> Option<Known> {
-        let stat = statat(self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let stat = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let kind = Kind::from(FileType::from_raw_mode(stat.st_mode));
         let handle = || {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let found = openat(self.fd, name, flags, Mode::empty()).ok()?;
+            let found = openat(&self.fd, name, flags, Mode::empty()).ok()?;
             let (kind, bytes) = seawall_media::handle(found).ok()?;
             Handle::new(kind, &bytes)
         };
         let handle = if kind == Kind::Other { None } else { handle() };
         let (inode, attributes) = ((stat.st_dev, stat.st_ino), attributes(&stat));
         Some(Known { kind, inode, links: stat.st_nlink, attributes, handle })
+    }
+
+    fn itself(&self, name: &CStr) -> Option<Self> {
+        itself(self.log, self.fd.as_fd(), name)
+    }
+
+    fn holds(&self) -> Holds {
+        self.open().map_or(Holds::More, |open| crate::names::holds(&open))
+    }
+
+    fn clear(&self) {
+        // What stays is in the way of its removal, which reports it.
+        if let Ok(open) = self.open() {
+            let _ = self.log.daemon.lower_left(open.as_fd());
+        }
     }
 
     fn has_directory(&self, inode: (u64, u64)) {
@@ -121,12 +164,12 @@ impl Directory for Here<'_> {
     }
 
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        readlinkat(self.fd, name, Vec::new()).ok().map(|target| op(target.to_bytes()))
+        readlinkat(&self.fd, name, Vec::new()).ok().map(|target| op(target.to_bytes()))
     }
 
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = File::from(openat(self.fd, name, flags, Mode::empty()).ok()?);
+        let file = File::from(openat(&self.fd, name, flags, Mode::empty()).ok()?);
         let stat = fstat(&file).ok().filter(|is| (is.st_dev, is.st_ino) == known.inode)?;
         if stat.st_size > LARGEST as i64 || has_attributes(file.as_fd()) {
             return None;

@@ -4,11 +4,11 @@ use core::ffi::{CStr, c_char, c_int};
 
 use seawall_core::Errno;
 use seawall_core::format::NAME_MAX;
-use seawall_core::naming::{self, Directory, How, Themselves};
+use seawall_core::naming::{self, Directory, How, Kind};
 use seawall_wire::shm::Preset;
 
 use super::ask;
-use super::here::{Here, engine, here, parent};
+use super::here::{engine, itself, parent};
 use crate::sys::{self, Stat};
 use crate::{app, errno};
 
@@ -75,8 +75,14 @@ pub fn removing_directory<R>(
     path: &CStr,
     call: impl FnOnce() -> Result<R, Errno>,
 ) -> Result<R, Errno> {
-    leaving(dir, path);
-    let done = other(dir, path, call)?;
+    let mut room = [0; NAME_MAX + 1];
+    let done = match parent(dir, path, &mut room) {
+        Some((here, name)) => naming::removing_directory(&here, name, call),
+        None => {
+            leaving(dir, path);
+            call()
+        }
+    }?;
     ask::after_removal(dir, path);
     Ok(done)
 }
@@ -95,16 +101,9 @@ pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R,
     Ok(done)
 }
 
-/// The directory at this path is about to go, or to be elsewhere: it leaves the log.
-pub fn leaving(dir: c_int, path: &CStr) {
-    itself(dir, path).iter().for_each(naming::leaving);
-}
-
-/// The directory at this path, if it is in the log.
-fn itself(dir: c_int, path: &CStr) -> Option<Here> {
-    let engine = engine()?;
-    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    here(engine, sys::openat(dir, path, flags, 0).ok()?, true)
+/// The directory at this path is about to go, or to be elsewhere, by no record: it leaves the log.
+fn leaving(dir: c_int, path: &CStr) {
+    engine().and_then(|engine| itself(engine, dir, path)).iter().for_each(naming::leaving);
 }
 
 /// renameat2(2). True if it was within a directory in the log. The call learns whether the log says that what had the new name
@@ -139,35 +138,28 @@ fn moving_between<R>(
     let beside = from.as_ref().filter(|_| old_dir == new_dir).and_then(|_| beside(old, new));
     let to = if beside.is_some() { None } else { parent(new_dir, new, &mut new_room) };
     let source = from.as_ref().and_then(|(here, name)| here.at(name));
-    let both = from.as_ref().zip(to.as_ref());
-    let is_within = beside.is_some() || both.is_some_and(|((from, _), (to, _))| from.inode == to.inode);
-    let moving = match Themselves::of(source.map(|source| source.kind), is_within, how) {
-        Themselves::Neither => None,
-        Themselves::Stays => {
-            leaving(new_dir, new);
-            itself(old_dir, old)
-        }
-        Themselves::Leave => {
-            leaving(new_dir, new);
-            leaving(old_dir, old);
-            None
-        }
-    };
-    let moving = moving.as_ref();
     match (from, to, beside) {
         (Some((here, name)), None, Some(to)) => {
-            naming::moving_within(&here, ((name, source), to), moving, how, call).map(|done| (done, true))
+            naming::moving_within(&here, ((name, source), to), how, call).map(|done| (done, true))
         }
         (Some((here, name)), Some((there, to)), _) if here.inode == there.inode => {
-            naming::moving_within(&here, ((name, source), to), moving, how, call).map(|done| (done, true))
+            naming::moving_within(&here, ((name, source), to), how, call).map(|done| (done, true))
         }
         (Some((from, name)), Some((to, to_name)), _) => {
             naming::moving_across((&from, name), (&to, to_name), how, call).map(|done| (done, false))
         }
-        (Some((here, _)), None, None) | (None, Some((here, _)), _) => {
-            naming::other(&here, || call(false)).map(|done| (done, false))
+        (from, to, _) => {
+            // No record says where they are.
+            if how != How::Plain || source.is_none_or(|source| source.kind == Kind::Directory) {
+                leaving(new_dir, new);
+                leaving(old_dir, old);
+            }
+            let done = match from.or(to) {
+                Some((here, _)) => naming::other(&here, || call(false)),
+                None => call(false),
+            };
+            done.map(|done| (done, false))
         }
-        (None, None, _) => call(false).map(|done| (done, false)),
     }
 }
 

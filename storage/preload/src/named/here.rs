@@ -4,15 +4,16 @@ use core::ffi::{CStr, c_int};
 
 use seawall_core::file::{Flag, Stand};
 use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX};
-use seawall_core::naming::{Directory, Kind, Known};
+use seawall_core::naming::{Directory, Holds, Kind, Known};
 use seawall_core::policy::Manage;
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
 use seawall_wire::shm::Preset;
 
 use super::content::content_at;
 
+use crate::client::DAEMON;
 use crate::sys::{self, Stat, unsafe_call};
-use crate::{again, owner, session};
+use crate::{again, guard, owner, session};
 
 /// A directory in the log, and the part of a path that is in it.
 pub(super) struct Here {
@@ -112,6 +113,26 @@ impl Directory for Here {
         Some(Known { kind, inode, links, attributes, handle })
     }
 
+    fn itself(&self, name: &CStr) -> Option<Self> {
+        itself(self.engine, self.fd, name)
+    }
+
+    fn holds(&self) -> Holds {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let Ok(open) = sys::openat(self.fd, c".", flags, 0) else { return Holds::More };
+        let holds = guard::holds(open);
+        sys::close(open);
+        holds
+    }
+
+    fn clear(&self) {
+        // What stays is in the way of its removal, which reports it.
+        let _ = with_open(self.fd, |open| {
+            let _ = DAEMON.lower_left(sys::borrow(open));
+            Ok(())
+        });
+    }
+
     fn has_directory(&self, inode: (u64, u64)) {
         if self.preset == Preset::Any {
             again::directory_is_made(inode);
@@ -163,6 +184,12 @@ pub(super) fn here(engine: &'static Engine, fd: c_int, is_own: bool) -> Option<H
         sys::close(fd);
     }
     found
+}
+
+/// The directory at this path, if it is in the log. Links are not followed.
+pub(super) fn itself(engine: &'static Engine, dir: c_int, path: &CStr) -> Option<Here> {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    here(engine, sys::openat(dir, path, flags, 0).ok()?, true)
 }
 
 /// The same of one that was looked at.

@@ -35,6 +35,19 @@ pub trait Directory: Place + Sized {
     /// What is at a name, if anything is. Links are not followed.
     fn at(&self, name: &CStr) -> Option<Known>;
 
+    /// The directory at a name, if the log knows that one too. Links are not followed.
+    fn itself(&self, _name: &CStr) -> Option<Self> {
+        None
+    }
+
+    /// What is in it, for whoever would remove it.
+    fn holds(&self) -> Holds {
+        Holds::More
+    }
+
+    /// It is about to be removed, is out of the log, and holds nothing but guards: those go, and the log knows it no more.
+    fn clear(&self) {}
+
     /// A directory with this inode was just made in it.
     fn has_directory(&self, _inode: (u64, u64)) {}
 
@@ -44,6 +57,17 @@ pub trait Directory: Place + Sized {
     /// Calls `op` with the whole content of the small file at `name`, which was `known` a moment ago. `None`: it is
     /// another file by now, is too large, or has something that no record has room for.
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
+}
+
+/// What is in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// Nothing.
+    Nothing,
+    /// Nothing but guards.
+    Guards,
+    /// Something that programs see.
+    More,
 }
 
 /// What is at a name.
@@ -91,13 +115,18 @@ impl Known {
         self.handle.filter(|_| self.kind == Kind::File)
     }
 
-    /// The same of a regular file or a symbolic link: what can move, and be removed, by a record.
+    /// The same of what can move by a record.
     pub(super) fn entry(&self) -> Option<Handle> {
-        self.handle.filter(|_| matches!(self.kind, Kind::File | Kind::Symlink))
+        self.handle.filter(|_| self.kind != Kind::Other)
     }
 
     /// The same of one that is about to lose this name.
     pub(super) fn replaced(&self) -> Option<Replaced> {
-        self.entry().map(|file| Replaced { file, has_others: self.links > 1 })
+        self.entry().map(|file| Replaced { file, has_others: self.has_others() })
+    }
+
+    /// True if it has more names than one. The links of a directory are those that are in it.
+    pub(super) fn has_others(&self) -> bool {
+        self.kind != Kind::Directory && self.links > 1
     }
 }

@@ -5,10 +5,11 @@ use core::ffi::CStr;
 use rustix::io::Errno;
 
 use super::directory::{Directory, Kind, Known};
+use super::emptied::{self, Emptied};
 use super::leaving;
-use super::turns::{beside, carry, enter, enter_both, has_lost, knows_names, leads_to};
+use super::turns::{beside, carry, enter, enter_both, has_lost, knows_names, leads_to, refused, try_enter};
 use crate::engine::Turn;
-use crate::format::{Across, Handle, NameChange};
+use crate::format::{Across, Handle, NameChange, Replaced};
 
 /// How a file moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,61 +22,37 @@ pub enum How {
     Other,
 }
 
-/// Directories that a rename may move or replace, and that may be in the log themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Themselves {
-    /// It moves a file, and can replace nothing but a file.
-    Neither,
-    /// What it would replace [leaves](leaving) the log first. What it moves stays, and [`moving_within`] gets it.
-    Stays,
-    /// Both leave the log first.
-    Leave,
-}
-
-impl Themselves {
-    /// Of a rename in this way of what is `moving`, as far as anybody saw it; `is_within` a directory in the log.
-    pub fn of(moving: Option<Kind>, is_within: bool, how: How) -> Self {
-        match (moving, how) {
-            (Some(Kind::File | Kind::Symlink), How::Plain | How::Other) => Self::Neither,
-            (_, How::Plain) if is_within => Self::Stays,
-            _ => Self::Leave,
-        }
-    }
-}
-
-/// rename(2) within a directory, of a file that was `source` since the directory was found. `itself`: what moves, if that
-/// is a directory in the log too; its own names stay there. The call learns whether the log has a record that the file
-/// which had the new name is gone.
+/// rename(2) within a directory, of a file that was `source` since the directory was found. The call learns whether the log
+/// has a record that the file which had the new name is gone.
 ///
 /// # Errors
 /// As for [`making`](super::making).
 pub fn moving_within<D: Directory, R>(
     here: &D,
     ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
-    itself: Option<&D>,
     how: How,
     call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     if !here.keeps(name) && !here.keeps(to_name) {
-        itself.into_iter().for_each(leaving);
+        [name, to_name].iter().filter_map(|name| here.itself(name)).for_each(|itself| leaving(&itself));
         return beside(here, || call(false));
     }
     let before = (source, here.at(to_name));
-    // Its change time is about to change.
-    let (turn, own) = match itself {
-        Some(itself) => {
-            let (turn, own) = enter_both(here, itself);
-            (turn, Some(own))
-        }
-        None => (enter(here), None),
-    };
+    let ahead = ahead(source, (here, to_name, before.1), how);
+    let turn = enter(here);
     // Nobody need have waited: another thread may have changed these names between the look and the entry.
     let (source, victim) =
         if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
     let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
-    let over = victim.and_then(|victim| victim.replaced());
+    let over = over(source, (here, to_name, victim), how, ahead);
+    if over == Over::Stays {
+        return refused(turn, || call(false));
+    }
+    let own = Own::of((here, name, source), (here, to_name, victim), how);
+    let own = own.enter();
     let is_kept = here.keeps(name) && here.keeps(to_name);
-    let moved = moved(source, (here, victim), how).filter(|_| is_kept);
+    let moved = moved(source, &over).filter(|_| is_kept);
+    let over = over.replaced();
     let is_logged = match moved {
         Some(file) => {
             let (name, exchanged, across) = (bytes, how == How::Exchange, Across::No);
@@ -85,7 +62,7 @@ pub fn moving_within<D: Directory, R>(
             // Otherwise there is nothing that could move.
             if source.is_some() {
                 turn.leave();
-                own.iter().for_each(Turn::leave);
+                own.leave();
             }
             false
         }
@@ -102,7 +79,7 @@ pub fn moving_within<D: Directory, R>(
         }
     }
     has_lost(&turn, victim, done.is_ok() && moved.is_some() && how == How::Plain);
-    own.into_iter().for_each(Turn::finish);
+    own.finish();
     turn.finish();
     done
 }
@@ -122,19 +99,42 @@ pub fn moving_across<D: Directory, R>(
         // The kernel reports it.
         return call(false);
     }
+    let ahead = match from.at(name) {
+        moving @ Some(Known { kind: Kind::Directory, .. }) => {
+            ahead(moving, (to, to_name, to.at(to_name)), how)
+        }
+        _ => Emptied::Unknown,
+    };
     let (source, target) = enter_both(from, to);
-    let (file, victim) = (from.at(name), to.at(to_name));
+    let (known, victim) = (from.at(name), to.at(to_name));
+    let over = over(known, (to, to_name, victim), how, ahead);
+    if over == Over::Stays {
+        let done = refused(target, || call(false));
+        if done.is_ok() {
+            source.leave();
+        }
+        source.finish();
+        return done;
+    }
+    let own = Own::of((from, name, known), (to, to_name, victim), how);
+    let own = own.enter();
     let is_kept = from.keeps(name) && to.keeps(to_name);
     let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
-    let file = file.filter(|file| is_known && file.kind != Kind::Directory && file.links == 1);
-    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), victim.and_then(|victim| victim.replaced()));
-    let logged = moved(file, (to, victim), how).zip(file).filter(|(moved, file)| {
+    // Recovery looks for a directory, and for all in it, below its root.
+    let is_below = || from.engine().root_of(from.reference()) == to.engine().root_of(to.reference());
+    let may_move =
+        |file: &Known| is_known && !file.has_others() && (file.kind != Kind::Directory || is_below());
+    let file = known.filter(may_move);
+    let moved = moved(file, &over).zip(file);
+    let (names, over) = ((name.to_bytes(), to_name.to_bytes()), over.replaced());
+    let logged = moved.filter(|(moved, file)| {
         carry((from, &source, name), (to, &target), file) && source.log_move(&target, names, *moved, over)
     });
     let is_logged = logged.is_some();
     if !is_logged {
         source.leave();
         target.leave();
+        own.leave();
     }
     let done = source.allowed().and_then(|()| target.allowed()).and_then(|()| call(is_logged));
     if let Some((moved, _)) = logged.filter(|_| done.is_err()) {
@@ -145,25 +145,118 @@ pub fn moving_across<D: Directory, R>(
         target.leave();
     }
     has_lost(&target, victim, done.is_ok() && is_logged);
+    own.finish();
     target.finish();
     source.finish();
     done
 }
 
-/// The file that moves, if a record can express that and what becomes of the file that was there. No record says that a
-/// directory is gone.
-fn moved<D: Directory>(source: Option<Known>, (to, victim): (&D, Option<Known>), how: How) -> Option<Handle> {
-    let source = source?;
-    if source.kind == Kind::Directory {
-        return source.handle.filter(|_| victim.is_none() && how == How::Plain);
+/// What has the new name, and what becomes of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    /// Nothing.
+    Nothing,
+    /// It loses the name, or changes places with what moves.
+    Gives(Replaced),
+    /// The kernel leaves it there, and refuses the rename.
+    Stays,
+    /// No record can say it.
+    Unknown,
+}
+
+impl Over {
+    fn replaced(self) -> Option<Replaced> {
+        if let Self::Gives(replaced) = self { Some(replaced) } else { None }
     }
-    let file = source.entry()?;
-    let over = victim.and_then(|victim| victim.entry());
-    let is_victim_known = match (victim, how) {
-        (_, How::Other) | (None, How::Exchange) => false,
-        (Some(_), How::Exchange) => over.is_some(),
-        (Some(victim), How::Plain) => over.is_some() && knows_names(to, &victim),
-        (None, How::Plain) => true,
+}
+
+/// [`emptied::ahead`], if a directory would replace another one.
+fn ahead<D: Directory>(source: Option<Known>, (to, to_name, victim): Target<'_, D>, how: How) -> Emptied {
+    match is_over_directory(source, victim, how) {
+        true => emptied::ahead(to, to_name),
+        false => Emptied::Unknown,
+    }
+}
+
+/// The directory of the new name, that name, and what has it.
+type Target<'a, D> = (&'a D, &'a CStr, Option<Known>);
+
+/// True if a directory would replace another one.
+fn is_over_directory(source: Option<Known>, victim: Option<Known>, how: How) -> bool {
+    let both = source.zip(victim).filter(|(source, victim)| source.inode != victim.inode);
+    let are_directories =
+        |(source, victim): (Known, Known)| [source, victim].map(|is| is.kind) == [Kind::Directory; 2];
+    how == How::Plain && both.is_some_and(are_directories)
+}
+
+fn over<D: Directory>(
+    source: Option<Known>,
+    (to, to_name, victim): Target<'_, D>,
+    how: How,
+    ahead: Emptied,
+) -> Over {
+    let Some(victim) = victim else {
+        return if how == How::Plain { Over::Nothing } else { Over::Unknown };
     };
-    (is_victim_known && over != Some(file)).then_some(file)
+    if is_over_directory(source, Some(victim), how) {
+        return match emptied::now(to, to_name, ahead) {
+            Emptied::No => Over::Stays,
+            emptied => emptied.replaced(&victim).map_or(Over::Unknown, Over::Gives),
+        };
+    }
+    // A directory gives way to nothing but a directory, and replaces nothing else.
+    let is_directory = |is: &Known| is.kind == Kind::Directory;
+    if how == How::Plain && source.is_some_and(|source| is_directory(&source) != is_directory(&victim)) {
+        return Over::Stays;
+    }
+    let is_known = match how {
+        How::Plain => knows_names(to, &victim),
+        How::Exchange => true,
+        How::Other => false,
+    };
+    victim.replaced().filter(|_| is_known).map_or(Over::Unknown, Over::Gives)
+}
+
+/// What moves, if a record can express that and what becomes of what was there.
+fn moved(source: Option<Known>, over: &Over) -> Option<Handle> {
+    let file = source?.entry()?;
+    let is_known = match over {
+        Over::Nothing => true,
+        Over::Gives(replaced) => replaced.file != file,
+        Over::Stays | Over::Unknown => false,
+    };
+    is_known.then_some(file)
+}
+
+/// Directories that get another name, and are in the log themselves: their own names stay there.
+struct Own<D>([Option<D>; 2]);
+
+impl<D: Directory> Own<D> {
+    fn of((from, name, source): Target<'_, D>, (to, to_name, victim): Target<'_, D>, how: How) -> Self {
+        let own = |here: &D, name: &CStr, is: Option<Known>| {
+            here.itself(name).filter(|itself| is.is_some_and(|is| is.inode == itself.inode()))
+        };
+        let is_directory = |is: &Known| is.kind == Kind::Directory;
+        let moves = source.filter(is_directory).and_then(|_| own(from, name, source));
+        let other = victim.filter(|victim| how != How::Plain && is_directory(victim));
+        Self([moves, other.and_then(|_| own(to, to_name, victim))])
+    }
+
+    /// Their change times are about to change. One that somebody else has leaves the log when that shows.
+    fn enter(&self) -> Entered<'_, D> {
+        Entered([&self.0[0], &self.0[1]].map(|itself| itself.as_ref().and_then(try_enter)))
+    }
+}
+
+/// The same, and nobody else changes names in them.
+struct Entered<'d, D>([Option<Turn<'d, D>>; 2]);
+
+impl<D: Directory> Entered<'_, D> {
+    fn leave(&self) {
+        self.0.iter().flatten().for_each(Turn::leave);
+    }
+
+    fn finish(self) {
+        self.0.into_iter().flatten().for_each(Turn::finish);
+    }
 }

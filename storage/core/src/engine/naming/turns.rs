@@ -2,6 +2,8 @@
 
 use core::ffi::CStr;
 
+use rustix::io::Errno;
+
 use super::directory::{Directory, Known};
 use crate::engine::Turn;
 use crate::format::{Handle, NameChange};
@@ -9,6 +11,11 @@ use crate::format::{Handle, NameChange};
 /// Nobody else changes a directory's names until the turn is finished.
 pub fn enter<D: Directory>(here: &D) -> Turn<'_, D> {
     here.engine().enter_directory(here.who(), here.reference(), here)
+}
+
+/// The same if no wait is needed: nobody is waited for while another directory is held.
+pub(super) fn try_enter<D: Directory>(here: &D) -> Option<Turn<'_, D>> {
+    here.engine().try_enter_directory(here.who(), here.reference(), here)
 }
 
 /// Runs a call that changes names of no directory in the log, while nobody removes names here.
@@ -19,11 +26,24 @@ pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     done
 }
 
+/// Runs a call that the kernel is going to refuse: then nothing changes.
+pub(super) fn refused<D: Directory, R>(
+    turn: Turn<'_, D>,
+    call: impl FnOnce() -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    let done = turn.allowed().and_then(|()| call());
+    if done.is_ok() {
+        turn.leave();
+    }
+    turn.finish();
+    done
+}
+
 /// True if the log knows every name of this file, which has one here: then the removal of one of them may be a record.
 /// An unknown name may not be on the disk yet, and the file would be lost with this one.
 pub(super) fn knows_names<D: Directory>(here: &D, known: &Known) -> bool {
     let captured = || here.engine().captured(known.inode);
-    known.links <= 1
+    !known.has_others()
         || captured().is_some_and(|captured| {
             // If its names are in several directories, one of them stays in the directory whose records have its content.
             let is_its_own = captured.directory == here.reference();

@@ -163,6 +163,10 @@ impl<N: NameSpace> Look for Group<N> {
     fn owner(&self, directory: u32) -> u32 {
         self.spaces.get(&directory).map_or(0, |space| space.owner)
     }
+
+    fn is_full(&self, at: &At) -> bool {
+        self.names(at.directory).is_ok_and(|names| names.is_full(&at.name))
+    }
 }
 
 /// True if the names of another directory may lack the change with this LSN: it is still the same directory, and has

@@ -18,6 +18,7 @@ mod real;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::io;
 
 use super::ground::Ground;
@@ -103,14 +104,29 @@ impl<N: NameSpace> Names<N> {
 
     /// Brings every directory to the state in the log.
     pub(super) fn replay(&self, pool: &Pool, scan: &Scan, report: &mut Report) -> Result<(), RecoverError> {
-        for group in &self.groups {
-            for step in &group.plan.steps {
-                group
-                    .apply(pool, scan, step, report)
-                    .map_err(|error| group.failed(step.place(), "replay the names in", error))?;
+        let steps = |is_due: fn(&Step) -> bool| {
+            let all =
+                self.groups.iter().flat_map(|group| group.plan.steps.iter().map(move |step| (group, step)));
+            all.filter(move |(_, step)| is_due(step))
+        };
+        // How many in a row could not be taken yet.
+        let (mut due, mut put_off): (VecDeque<_>, usize) = (steps(|step| !step.is_of_names()).collect(), 0);
+        while let Some((group, step)) = due.pop_front() {
+            match group.take(pool, scan, step, report) {
+                Err(error) if step.waits(&error) && put_off < due.len() => {
+                    due.push_back((group, step));
+                    put_off += 1;
+                }
+                done => {
+                    done.map_err(|error| group.failed(step, error))?;
+                    put_off = 0;
+                }
             }
-            report.live += group.records;
         }
+        for (group, step) in steps(Step::is_of_names) {
+            group.take(pool, scan, step, report).map_err(|error| group.failed(step, error))?;
+        }
+        report.live += self.groups.iter().map(|group| group.records).sum::<u64>();
         Ok(())
     }
 
@@ -119,14 +135,14 @@ impl<N: NameSpace> Names<N> {
         for group in &self.groups {
             for at in group.history.contents().filter(|_| !replayed) {
                 let synced = group.names(at.directory).and_then(|names| names.sync_file(&at.name));
-                synced.map_err(|error| group.failed(at.directory, "sync", error))?;
+                synced.map_err(|error| group.failed_in(at.directory, "sync", error))?;
             }
             // The files that the names lead to must be durable before the places are cleared: a file may exist nowhere
             // else.
             let wanted: Vec<Handle> = group.history.wanted().collect();
             let each = |act: &dyn Fn(&N) -> io::Result<()>| {
                 group.spaces.iter().try_for_each(|(slot, space)| {
-                    act(&space.names).map_err(|error| group.failed(*slot, "sync", error))
+                    act(&space.names).map_err(|error| group.failed_in(*slot, "sync", error))
                 })
             };
             each(&|names| names.sync())?;
@@ -148,7 +164,7 @@ impl<N: NameSpace> Names<N> {
 }
 
 impl<N: NameSpace> Group<N> {
-    fn apply(&self, pool: &Pool, scan: &Scan, step: &Step, report: &mut Report) -> io::Result<()> {
+    fn take(&self, pool: &Pool, scan: &Scan, step: &Step, report: &mut Report) -> io::Result<()> {
         match step {
             Step::Make { file, place, attributes, target } => {
                 self.names(*place)?.make(file, attributes, target.as_deref())
@@ -176,7 +192,11 @@ impl<N: NameSpace> Group<N> {
         }
     }
 
-    fn failed(&self, directory: u32, doing: &'static str, error: io::Error) -> RecoverError {
+    fn failed(&self, step: &Step, error: io::Error) -> RecoverError {
+        self.failed_in(step.place(), "replay the names in", error)
+    }
+
+    fn failed_in(&self, directory: u32, doing: &'static str, error: io::Error) -> RecoverError {
         let file = self.spaces.get(&directory).map(|space| space.names.path()).unwrap_or_default();
         RecoverError::Io { file, doing, error }
     }

@@ -17,11 +17,14 @@
 //! | N5 | that file | that file | nothing |
 //! | N6 | a file | nothing, or a file that it led to before | it leads to the file |
 //! | N7 | a file | a file that it never led to | somebody else made it: refused |
-//! | N8 | nothing | a file that it led to before | it is removed |
+//! | N8 | nothing | a file that it led to before | it is removed, but for a directory with something in it: the program removed an empty one |
 //! | N9 | nothing | nothing, or a file that it never led to | nothing: that file does not belong to the log |
 //! | N10 | what a move left there, from or to a directory that was synced since | anything | nothing: the disk has the move, or nobody made it |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use rustix::io::Errno;
 
 use crate::format::{Attributes, Handle};
 use crate::recover::target::{At, Look};
@@ -51,6 +54,16 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// True if it changes what a name leads to, when every file has been made or kept.
+    pub(super) fn is_of_names(&self) -> bool {
+        matches!(self, Self::Put { .. } | Self::Remove { .. })
+    }
+
+    /// True if the step may succeed after others: a directory goes into one that is still below it.
+    pub(super) fn waits(&self, error: &io::Error) -> bool {
+        matches!(self, Self::Keep { .. }) && error.raw_os_error() == Some(Errno::INVAL.raw_os_error())
+    }
+
     /// The directory in which the step takes place.
     pub(super) fn place(&self) -> u32 {
         match self {
@@ -168,7 +181,9 @@ impl<'a, L: Look> Facts<'a, L> {
                     let place = self.wanted[&file].directory;
                     names.put.push(Step::Put { file, place, to: at.clone() });
                 }
-                None if here.is_some() && is_known => names.removed.push(Step::Remove { at: at.clone() }),
+                None if here.is_some() && is_known && !self.look.is_full(at) => {
+                    names.removed.push(Step::Remove { at: at.clone() });
+                }
                 None => {}
             }
         }

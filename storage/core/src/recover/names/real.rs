@@ -17,7 +17,7 @@ use crate::certain;
 use crate::format::{Attributes, Handle};
 use crate::recover::since_boot;
 use crate::recover::target::{Here, NameSpace};
-use crate::stand_in::TEMPORARY;
+use crate::stand_in::{MARK, NOTE, TEMPORARY};
 
 /// The extended attribute of a file that was made again: the pool, and the handle of the file that it stands for. It is
 /// removed when the log is closed. If a crash leaves it or brings it back, it means nothing: later logs do not know
@@ -98,8 +98,7 @@ impl RealDirectory {
             Err(Errno::EXIST) => {}
             done => done?,
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.directory, place, flags, Mode::empty())?)
+        self.below(place)
     }
 
     /// A symbolic link has no descriptor to sync it by: it becomes durable with its directory.
@@ -125,9 +124,32 @@ impl RealDirectory {
     fn unlink(&self, name: &OsStr) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
+            Err(Errno::ISDIR) => self.remove_directory(name),
             done => Ok(done?),
         }
     }
+
+    /// The guard that stood in it was lowered before the program removed it, and may be back.
+    fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
+        let directory = self.below(name)?;
+        if is_guard(&directory, NOTE.as_bytes()) {
+            rustix::fs::unlinkat(&directory, NOTE, AtFlags::empty())?;
+        }
+        Ok(rustix::fs::unlinkat(&self.directory, name, AtFlags::REMOVEDIR)?)
+    }
+
+    fn below(&self, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)
+    }
+}
+
+/// True if a guard is at this name in a directory: what it guarded is replayed now.
+fn is_guard(directory: &OwnedFd, name: &[u8]) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let open = || rustix::fs::openat(directory, name, flags, Mode::empty()).ok();
+    name == NOTE.as_bytes()
+        && open().is_some_and(|note| rustix::fs::fgetxattr(note, MARK, &mut [0_u8; 0][..]).is_ok())
 }
 
 /// The time of the last modification, and of the last access as it is.
@@ -193,6 +215,13 @@ impl NameSpace for RealDirectory {
         self.entries.get_or_init(|| self.list()).get(file).cloned()
     }
 
+    fn is_full(&self, name: &[u8]) -> bool {
+        let Ok(directory) = self.below(name) else { return false };
+        let Ok(entries) = rustix::fs::Dir::read_from(&directory) else { return true };
+        let is_other = |name: &[u8]| name != b"." && name != b".." && !is_guard(&directory, name);
+        entries.filter_map(Result::ok).any(|entry| is_other(entry.file_name().to_bytes()))
+    }
+
     fn make(&self, file: &Handle, attributes: &Attributes, target: Option<&[u8]>) -> io::Result<()> {
         let place = place(file);
         if let Some(target) = target {
@@ -239,12 +268,16 @@ impl NameSpace for RealDirectory {
     fn put(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
         let (place, to) = (place(file), OsStr::from_bytes(name));
         if from.is_directory(place.as_os_str())? {
-            // The kernel moves a directory over no file; another directory is kept elsewhere by now.
+            // The kernel moves a directory over no file; a directory that was there is kept elsewhere by now, or removed.
             self.unlink(to)?;
             return Ok(rustix::fs::renameat(&from.directory, &place, &self.directory, to)?);
         }
         let next = on_its_way(file);
         self.link(from, place.as_os_str(), next.as_os_str())?;
+        if self.is_directory(to).unwrap_or(false) {
+            // The kernel moves no file over one. It is kept elsewhere by now, or removed.
+            self.remove_directory(to)?;
+        }
         rustix::fs::renameat(&self.directory, &next, &self.directory, to)?;
         // If both are names of the same file, the rename removes neither.
         self.unlink(next.as_os_str())

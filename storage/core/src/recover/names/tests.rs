@@ -56,7 +56,7 @@ impl Promised {
     }
 }
 
-/// The history in the records that count, and the files that lost a name by one of them.
+/// The history in the records that count, and the files that lost their last name by one of them.
 fn of_live(happened: &[Event], watermarks: &Watermarks) -> (History, Vec<u32>) {
     let (mut history, mut lost) = (History::default(), Vec::new());
     for (lsn, event) in (1..).zip(happened) {
@@ -64,6 +64,10 @@ fn of_live(happened: &[Event], watermarks: &Watermarks) -> (History, Vec<u32>) {
             && is_live(watermarks, lsn, *record)
         {
             add(&mut history, watermarks, lsn, *record);
+            if let Record::Is(_, file) = record {
+                // It was not removed. If it was later, by a record that no longer counts, the disk knows.
+                lost.retain(|lost| lost != file);
+            }
             lost.extend(record.lost());
         }
     }

@@ -21,7 +21,7 @@ pub struct Directory<'w> {
     world: &'w World,
     pub file: File,
     pub name: FileRef,
-    path: PathBuf,
+    path: RefCell<PathBuf>,
     /// Real syncs of it, and whether with all files in it.
     pub synced: RefCell<Vec<bool>>,
     /// What somebody makes there during the next one.
@@ -85,15 +85,26 @@ impl<'w> Directory<'w> {
         });
         let name = registered.expect("a slot").admit(world.who(0), || Ok(())).expect("room to be found");
         let (synced, meanwhile) = (RefCell::default(), RefCell::default());
-        let directory = Self { world, file, name, path, synced, meanwhile };
+        let directory = Self { world, file, name, path: RefCell::new(path), synced, meanwhile };
         directory.fsync();
         assert!(world.engine.state(name).has(Flag::TRACKED));
         directory.synced.borrow_mut().clear();
         directory
     }
 
+    /// It is there now.
+    pub fn moved_to(&self, path: PathBuf) {
+        self.path.replace(path);
+    }
+
     pub fn at(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        self.path.borrow().join(name)
+    }
+
+    /// st_dev and st_ino.
+    pub fn inode(&self) -> (u64, u64) {
+        let meta = self.file.metadata().expect("its inode");
+        (meta.dev(), meta.ino())
     }
 
     pub fn turn(&self) -> Turn<'_, Self> {

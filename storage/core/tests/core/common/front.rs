@@ -10,7 +10,7 @@ use std::path::Path;
 use super::World;
 use super::directory::{attributes, handle};
 use seawall_core::file::Stand;
-use seawall_core::naming::{Directory, Kind, Known};
+use seawall_core::naming::{Directory, Holds, Kind, Known};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place};
 
 /// A directory as a front reaches it.
@@ -18,13 +18,27 @@ pub struct Front<'w> {
     world: &'w World,
     directory: &'w super::directory::Directory<'w>,
     stand: Option<Stand>,
+    /// Others that the log knows.
+    others: Vec<&'w super::directory::Directory<'w>>,
     /// The disk refuses its next sync, as if the power went before it.
     pub fails: Cell<bool>,
 }
 
 impl<'w> Front<'w> {
     pub fn of(world: &'w World, directory: &'w super::directory::Directory<'w>) -> Self {
-        Self { world, directory, stand: world.engine.stand(directory.name), fails: Cell::new(false) }
+        Self {
+            world,
+            directory,
+            stand: world.engine.stand(directory.name),
+            others: Vec::new(),
+            fails: Cell::new(false),
+        }
+    }
+
+    /// With these below it.
+    pub fn above(mut self, others: &[&'w super::directory::Directory<'w>]) -> Self {
+        self.others.extend(others);
+        self
     }
 
     pub fn path(&self, name: &CStr) -> std::path::PathBuf {
@@ -89,6 +103,19 @@ impl Directory for Front<'_> {
         };
         let (attributes, handle) = (attributes(&path), Some(handle(&path)));
         Some(Known { kind, inode: inode(&path), links: meta.nlink(), attributes, handle })
+    }
+
+    fn itself(&self, name: &CStr) -> Option<Self> {
+        let inode = self.path(name).symlink_metadata().map(|meta| (meta.dev(), meta.ino())).ok()?;
+        let mut others = self.others.iter();
+        others.find(|other| other.inode() == inode).map(|other| Self::of(self.world, other))
+    }
+
+    fn holds(&self) -> Holds {
+        match fs::read_dir(self.path(c".")).expect("there").count() {
+            0 => Holds::Nothing,
+            _ => Holds::More,
+        }
     }
 
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {

@@ -1,6 +1,6 @@
 //! The disk: names, inodes, and what a recovery keeps meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::history::History;
 use super::super::plan::{Conflict, Plan, Step};
@@ -19,6 +19,8 @@ pub(super) struct Disk {
     pub(super) kept: BTreeMap<(u32, Handle), usize>,
     pub(super) inodes: Vec<Inode>,
     pub(super) owner: u32,
+    /// Directories with something in them.
+    pub(super) full: BTreeSet<At>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +56,10 @@ impl Look for Disk {
 
     fn owner(&self, _: u32) -> u32 {
         self.owner
+    }
+
+    fn is_full(&self, at: &At) -> bool {
+        self.full.contains(at)
     }
 }
 
@@ -93,7 +99,8 @@ impl Disk {
         self.inodes.len() - 1
     }
 
-    fn apply(&mut self, step: &Step, contents: &BTreeMap<u64, u8>) {
+    fn apply(&mut self, step: &Step, history: &History, contents: &BTreeMap<u64, u8>) {
+        let is_wanted = |is: Handle| history.wanted().any(|wanted| wanted == is);
         match step {
             Step::Make { file, place, .. } => {
                 let inode = self.make(*file, true);
@@ -112,16 +119,22 @@ impl Disk {
             Step::Put { file, place, to } => {
                 let inode = self.kept[&(*place, *file)];
                 let over = self.names.insert(to.clone(), inode);
-                assert!(!over.is_some_and(|over| self.is_directory(over)), "a directory is lost");
+                self.is_lost(over, is_wanted);
                 if self.is_directory(inode) {
                     self.kept.remove(&(*place, *file));
                 }
             }
             Step::Remove { at } => {
                 let removed = self.names.remove(at);
-                assert!(!removed.is_some_and(|removed| self.is_directory(removed)), "a directory is lost");
+                self.is_lost(removed, is_wanted);
             }
         }
+    }
+
+    /// A directory has one name.
+    fn is_lost(&self, inode: Option<usize>, is_wanted: impl Fn(Handle) -> bool) {
+        let is_lost = |inode: usize| self.is_directory(inode) && is_wanted(self.inodes[inode].is);
+        assert!(!inode.is_some_and(is_lost), "a directory is lost");
     }
 
     /// Recovers up to a step, or to the end.
@@ -132,7 +145,7 @@ impl Disk {
         steps: usize,
     ) -> Result<bool, Conflict> {
         let plan = Plan::of(history, self)?;
-        plan.steps.iter().take(steps).for_each(|step| self.apply(step, contents));
+        plan.steps.iter().take(steps).for_each(|step| self.apply(step, history, contents));
         let is_over = steps > plan.steps.len();
         if is_over {
             self.kept.clear();

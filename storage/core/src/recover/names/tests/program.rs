@@ -145,19 +145,19 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
                 events.push(Event::Record(Record::Pointed(at, link)));
                 next += 1;
             }
-            Act::Remove(at) if !stays(&names, &files, at) && !names[at].is_some_and(is_directory) => {
+            Act::Remove(at) if !stays(&names, &files, at) => {
                 let Some(file) = names[at].take() else { continue };
                 events.push(Event::Record(Record::Gone(at, file, links(&names, file) > 0)));
                 events.push(Event::Change(vec![(at, None)]));
             }
-            Act::Refuse(at) if !stays(&names, &files, at) && !names[at].is_some_and(is_directory) => {
+            Act::Refuse(at) if !stays(&names, &files, at) => {
                 let Some(file) = names[at] else { continue };
                 events.push(Event::Record(Record::Gone(at, file, links(&names, file) > 1)));
                 events.push(Event::Record(Record::Is(at, file)));
             }
             Act::Exchange(from, to) if directory(from) == directory(to) => {
                 let (Some(file), Some(over)) = (names[from], names[to]) else { continue };
-                if file == over || is_directory(file) || is_directory(over) {
+                if file == over {
                     continue;
                 }
                 names.swap(from, to);
@@ -167,10 +167,9 @@ pub(super) fn events(acts: &[Act]) -> Vec<Event> {
             Act::Move(from, to) if from != to && names[from] != names[to] && !stays(&names, &files, to) => {
                 let Some(file) = names[from] else { continue };
                 let is_across = directory(from) != directory(to);
-                if is_across && links(&names, file) > 1
-                    || is_directory(file) && (is_across || names[to].is_some())
-                    || names[to].is_some_and(is_directory)
-                {
+                // The kernel refuses to replace a directory by a file, and the other way around.
+                let is_other = |over: u32| is_directory(over) != is_directory(file);
+                if is_across && links(&names, file) > 1 || names[to].is_some_and(is_other) {
                     continue;
                 }
                 let over = names[to].replace(file);
