@@ -123,6 +123,7 @@ pub enum Section {
     Frozen,
     Spill,
     Start,
+    Reopen,
     Cache,
     Twin,
     TwinRestart,

@@ -105,8 +105,13 @@ impl NameSpace for Restored<'_> {
         let tree = self.tree.borrow();
         let found = tree.find(self.folder, name).and_then(|file| tree.inode(file));
         let itself = |inode| self.world.handle_of(name, inode);
-        let here =
-            |inode| Here { itself: itself(inode), stands_for: inode.mark, target: inode.target.clone() };
+        let has_others = tree.find(self.folder, name).is_some_and(|file| tree.links(file) > 1);
+        let here = |inode| Here {
+            itself: itself(inode),
+            stands_for: inode.mark,
+            target: inode.target.clone(),
+            has_others,
+        };
         Ok(found.map(here))
     }
 

@@ -9,6 +9,7 @@
 mod freeing;
 mod stores;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -33,6 +34,10 @@ const GROWN_PIECE: u64 = 4 << 20;
 /// The same for any file if commits wait for a log on a disk, which may be the file's disk: there they wait behind
 /// these bytes too.
 const BESIDE_LOG_PIECE: u64 = 512 << 10;
+
+/// So many directories of one file system, due in one round, are synced with all of it: one by one each would have its journal
+/// committed once more.
+const TOGETHER: usize = 8;
 
 /// Gives a descriptor for a slot.
 pub trait Files {
@@ -59,7 +64,7 @@ pub trait Files {
         Ok(rustix::fs::fsync(self.descriptor(slot)?)?)
     }
 
-    /// Syncs the whole file system of the directory in `slot`, in which a holder was lost.
+    /// Syncs the whole file system of the directory in `slot`: a holder was lost in it, or many others are due too.
     ///
     /// # Errors
     /// The disk's error.
@@ -118,18 +123,19 @@ impl<'e> Destager<'e> {
 
     /// One round over all files that are due, and all segments.
     pub fn round(&mut self, files: &mut dyn Files) -> Round {
-        let mut round = Round::default();
         let mut safe = self.engine.log.stable_lsn();
+        let together = self.sync_directories(files);
+        let mut round = Round { synced: together.len() as u32, ..Round::default() };
         for slot in self.engine.slots() {
             let file = slot.file();
-            if !slot.is_dirty() {
+            if together.contains(&slot.number()) {
+                // Newer records wait for the next round.
+            } else if !slot.is_dirty() {
                 self.touch_alone(slot, file, files);
                 self.look_ahead(slot, file, files);
                 round.readmitted +=
                     u32::from(self.engine.may_rejoin(slot) && self.readmit(slot, file, files));
-                continue;
-            }
-            if files.is_due(slot.number(), slot.watermark()) {
+            } else if files.is_due(slot.number(), slot.watermark()) {
                 match self.sync(slot, file, files) {
                     Ok(()) => round.synced += 1,
                     Err(error) => round.failed.push((slot.number(), error)),
@@ -219,6 +225,37 @@ impl<'e> Destager<'e> {
         Ok(())
     }
 
+    /// Syncs the directories that are due, if they are many of one file system. Returns their slots. What cannot be synced so is
+    /// left for a sync of its own, which tells whose the error is.
+    pub fn sync_directories(&mut self, files: &mut dyn Files) -> BTreeSet<u32> {
+        let is_due = |slot: &Slot<'_>| {
+            let state = slot.state();
+            let may = state.has(Flag::DIRECTORY) && !state.has(Flag::FAILED) && slot.is_dirty();
+            may && files.is_due(slot.number(), slot.watermark())
+        };
+        let mut due: BTreeMap<u64, Vec<(Slot<'_>, FileRef, u64)>> = BTreeMap::new();
+        for slot in self.engine.slots().filter(is_due) {
+            // Nobody is inside, so every record up to here has been published.
+            if let Some(inside) = self.enter_whole(slot.file()) {
+                let last = inside.retires();
+                due.entry(slot.inode().0).or_default().push((slot, slot.file(), last));
+            }
+        }
+        let mut synced = BTreeSet::new();
+        for all in due.into_values().filter(|all| all.len() >= TOGETHER) {
+            if files.sync_around(all[0].0.number()).is_err() {
+                continue;
+            }
+            for (slot, file, last) in all {
+                let Some(inside) = self.enter_whole(file) else { continue };
+                if self.retire_directory(&inside, last, files).is_ok() {
+                    synced.insert(slot.number());
+                }
+            }
+        }
+        synced
+    }
+
     /// A directory stays in the log: what happens in it meanwhile has newer records.
     fn sync_directory(&self, slot: Slot<'_>, file: FileRef, files: &mut dyn Files) -> io::Result<()> {
         let number = slot.number();
@@ -241,18 +278,24 @@ impl<'e> Destager<'e> {
         synced.inspect_err(|_| self.engine.distrust(file))?;
         let entering = kept.map_or_else(|| self.engine.enter(self.who, file), Entering::Alone);
         let Entering::Alone(inside) = entering else { return Ok(()) };
-        let fd = files.descriptor(number)?;
-        let is_known = slot.is_known_at(changed(fd));
-        certain::check(fd).inspect_err(|_| self.engine.distrust(file))?;
-        // The check has changed the time. An unseen change by somebody else still shows.
-        inside.is_known_up_to(if is_known { changed(fd) } else { 0 });
-        let pool = self.engine.pool();
-        if last > slot.watermark() {
-            slot.raise_watermark(pool, last)?;
-        }
+        self.retire_directory(&inside, last, files)?;
         if was_inherited {
             inside.is_known_up_to(0);
             inside.settled();
+        }
+        Ok(())
+    }
+
+    /// A directory was synced by a sync that covers its records up to `last`.
+    fn retire_directory(&self, inside: &Inside<'_>, last: u64, files: &mut dyn Files) -> io::Result<()> {
+        let slot = inside.slot();
+        let fd = files.descriptor(slot.number())?;
+        let is_known = slot.is_known_at(changed(fd));
+        certain::check(fd).inspect_err(|_| self.engine.distrust(slot.file()))?;
+        // The check has changed the time. An unseen change by somebody else still shows.
+        inside.is_known_up_to(if is_known { changed(fd) } else { 0 });
+        if last > slot.watermark() {
+            slot.raise_watermark(self.engine.pool(), last)?;
         }
         Ok(())
     }

@@ -75,7 +75,7 @@ pub(crate) fn let_back(daemon: &Daemon, why: KeptOut) -> Vec<String> {
     let is_out = |file: &Managed| daemon.engine.state(file.reference).has(why.flag());
     let mut left_out = Vec::new();
     for file in daemon.files.all().iter().filter(|file| is_out(file) && !file.is_unlinked()) {
-        let (path, slot) = (file.guarded_path(), file.reference.slot);
+        let (path, slot) = (daemon.guarded_path(file), file.reference.slot);
         let Some(root) = daemon.roots.get(file.root) else { continue };
         let state = daemon.engine.state(file.reference);
         let has_another = REASONS.into_iter().any(|other| other != why && state.has(other.flag()));

@@ -14,8 +14,7 @@ use seawall_core::reap::Writable;
 
 use crate::ages::Ages;
 use crate::cache::{Announced, Zone};
-use crate::directories;
-use crate::parts::files::{FileTable, Managed, real_sync, reopen};
+use crate::parts::files::{FileTable, Managed, real_sync, reopen, sync_directory};
 use crate::write_out::write_out;
 
 /// The table as the engine's background work wants it. Keeps the last descriptor it handed out alive.
@@ -67,7 +66,7 @@ impl Files for Descriptors<'_> {
 
     fn sync_directory(&mut self, slot: u32, files: &[Captured]) -> io::Result<()> {
         self.last = self.table.get(slot);
-        directories::sync(self.last.as_ref().ok_or_else(unknown)?, files)
+        sync_directory(self.last.as_ref().ok_or_else(unknown)?, files)
     }
 
     fn is_calm(&mut self, slot: u32) -> bool {

@@ -73,6 +73,13 @@ fn make_round(daemon: &Daemon, mut files: Descriptors<'_>) -> Round {
     round
 }
 
+/// Syncs the directories in the log, if they are many. True if their entries are free to be given up.
+pub(crate) fn directories(daemon: &Daemon) -> bool {
+    let Ok(_alone) = daemon.destaging.try_lock() else { return false };
+    let mut files = Descriptors::new(&daemon.files);
+    !Destager::new(&daemon.engine, daemon.me()).sync_directories(&mut files).is_empty()
+}
+
 /// Rounds until nothing is left, or writers are faster for too long.
 pub(crate) fn drain(daemon: &Daemon) -> Round {
     let begin = Instant::now();

@@ -11,11 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
-use seawall_core::file::captured::Captured;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::format::Handle;
 use seawall_core::table::RootEntry;
-use seawall_core::{Errno, FileRef, Place, certain, directory, policy};
+use seawall_core::{Errno, FileRef, Place, Turn, certain, directory, policy};
 use seawall_media::ordered::keeps_names_in_order;
 use seawall_media::{Identity, durable, identity};
 use seawall_stats::Class;
@@ -24,7 +23,7 @@ use crate::parts::files::{Managed, path_of, reopen};
 use crate::parts::roots::is_in_use;
 use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
-use crate::{evict, forget, sys};
+use crate::{evict, forget};
 
 /// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log. Who hears [`REFUSED`] does not
 /// ask for this directory again; what may be otherwise in a moment is [`LATER`].
@@ -46,10 +45,40 @@ fn register_in_turn(
     path: PathBuf,
     root: u32,
 ) -> Result<FileRef, Unmanaged> {
-    let shm = daemon.engine.shm();
     if let Some(known) = daemon.engine.find(stat.st_dev, stat.st_ino) {
         return Ok(known);
     }
+    let newcomer = admissible(daemon, fd, stat, path, root)?;
+    enter(daemon, newcomer, None)
+}
+
+/// A directory that may be managed.
+pub(crate) struct Admissible<'a> {
+    pub fd: &'a OwnedFd,
+    pub path: PathBuf,
+    root: u32,
+    pub entry: RootEntry,
+    identity: Identity,
+    inode: (u64, u64),
+}
+
+impl Admissible<'_> {
+    /// How records refer to it.
+    pub fn handle(&self) -> Option<Handle> {
+        Handle::new(self.identity.kind, &self.identity.handle)
+    }
+}
+
+/// One whose root is in use, whose names can be records, and for which there is room. The caller has the turn of
+/// `registering`.
+pub(crate) fn admissible<'a>(
+    daemon: &Daemon,
+    fd: &'a OwnedFd,
+    stat: &Stat,
+    path: PathBuf,
+    root: u32,
+) -> Result<Admissible<'a>, Unmanaged> {
+    let shm = daemon.engine.shm();
     let entry = daemon.roots.get(root).filter(|entry| is_in_use(shm, root) && path.starts_with(&entry.path));
     let entry = entry.ok_or(BYPASS)?;
     if daemon.freeze.covers(&entry) || daemon.is_alone() {
@@ -60,10 +89,7 @@ fn register_in_turn(
         return Err(LATER);
     }
     let identity = comparable(fd).map_err(|why| refuse(daemon, &path, &why))?;
-    enter(daemon, (fd, stat), path.clone(), (root, &entry), &identity).map_err(|no| match no {
-        No::Refused(why) => refuse(daemon, &path, &why),
-        No::Full => LATER,
-    })
+    Ok(Admissible { fd, path, root, entry, identity, inode: (stat.st_dev, stat.st_ino) })
 }
 
 /// Says once why the names in a directory are not in the log.
@@ -99,44 +125,52 @@ fn comparable(fd: &OwnedFd) -> Result<Identity, String> {
     }
 }
 
-/// Why a directory has not entered the log.
-enum No {
-    Refused(String),
-    /// The table of files has no room now.
-    Full,
+/// A directory whose name the log has.
+pub(crate) struct Named<'a> {
+    /// The one above it.
+    pub above: &'a Managed,
+    /// Makes a record of each name in it. False: it is to be synced.
+    pub record: &'a dyn Fn(&Turn<'_, Managed>, &Managed) -> bool,
 }
 
-/// Raises its guard and enters it into the tables; last, makes it findable.
-fn enter(
+/// Raises its guard and enters it into the tables; last, makes it findable. One whose name the log has is in the log from then on,
+/// and guarded with the one above it until the disk has it.
+pub(crate) fn enter(
     daemon: &Daemon,
-    (fd, stat): (&OwnedFd, &Stat),
-    path: PathBuf,
-    (root, entry): (u32, &RootEntry),
-    identity: &Identity,
-) -> Result<FileRef, No> {
-    let refused = |e: &dyn std::fmt::Display| No::Refused(e.to_string());
+    Admissible { fd, path, root, entry, identity, inode: (dev, ino) }: Admissible<'_>,
+    named: Option<Named<'_>>,
+) -> Result<FileRef, Unmanaged> {
+    let refused = |e: &dyn std::fmt::Display| refuse(daemon, &path, &e.to_string());
     let open = || reopen(fd, false).map_err(|e| refused(&format!("cannot open it for syncing: {e}")));
     let (file, destaged) = (open()?, open()?);
-    let raised = daemon.guards.raise(entry, &guarded(&path), &daemon.hand()).map_err(|e| refused(&e))?;
+    let guarded = named.as_ref().map_or_else(|| guarded(&path), |named| daemon.guarded_path(named.above));
+    let raised = daemon.guards.raise(&entry, &guarded, &daemon.hand()).map_err(|e| refused(&e))?;
     daemon.guards.watch(&daemon.watch, &daemon.log);
-    let (dev, ino) = (stat.st_dev, stat.st_ino);
     let registered = daemon.engine.register(&Newcomer {
         root,
-        identity,
+        identity: &identity,
         hint: path.strip_prefix(&entry.path).unwrap_or(Path::new("")),
         inode: (dev, ino),
         class: Class::Other,
-        begins: Begins::Outside,
+        begins: if named.is_some() { Begins::Unborn } else { Begins::Outside },
         is_named_by_directory: true,
         is_directory: true,
     });
     let registered = registered.map_err(|e| refused(&e))?;
     let reference = registered.file();
     daemon.guards.protect(reference.slot, raised);
-    daemon.files.insert(Managed { reference, root, is_directory: true, file, destaged, path, dev, ino });
-    registered.admit(daemon.me(), || Ok(())).ok_or_else(|| {
+    let managed = Managed { reference, root, is_directory: true, file, destaged, path, dev, ino };
+    let managed = daemon.files.insert(managed);
+    let admitted = match named {
+        None => registered.admit(daemon.me(), || Ok(())),
+        Some(named) => {
+            let record = |turn: &Turn<'_, Managed>| (named.record)(turn, &managed);
+            registered.admit_with_names(daemon.me(), managed.as_ref(), record)
+        }
+    };
+    admitted.ok_or_else(|| {
         forget::strike_out(daemon, reference.slot, (dev, ino));
-        No::Full
+        LATER
     })
 }
 
@@ -150,7 +184,7 @@ pub(crate) fn has_name(daemon: &Daemon, file: &File, path: &Path, most: u64) -> 
     let Some(directory) = directory_at(daemon, above) else { return false };
     // Nobody is waited for: whoever changes names there may wait for this.
     let turn = daemon.engine.try_enter_directory(daemon.me(), directory.reference, directory.as_ref());
-    let Some(turn) = turn.filter(seawall_core::Turn::is_in_log) else { return false };
+    let Some(turn) = turn.filter(Turn::is_in_log) else { return false };
     let found = rustix::fs::statat(&directory.destaged, name, AtFlags::SYMLINK_NOFOLLOW);
     let has =
         found.is_ok_and(|found| (found.st_dev, found.st_ino) == (is.st_dev, is.st_ino) && is_small(&found));
@@ -212,19 +246,15 @@ impl Place for Managed {
     }
 }
 
-/// Syncs a directory, and before it these files, which its log has as a whole.
-pub(crate) fn sync(directory: &Managed, files: &[Captured]) -> std::io::Result<()> {
-    for captured in files {
-        match sys::open_by_handle(directory.destaged.as_fd(), captured.handle.kind(), captured.handle.bytes())
-        {
-            Ok(file) => File::from(file).sync_all()?,
-            // Its last name is gone.
-            Err(Errno::STALE) => {}
-            // Only root may open a file so.
-            Err(_) => return Ok(rustix::fs::syncfs(&directory.destaged)?),
-        }
-    }
-    Ok(rustix::fs::fsync(&directory.destaged)?)
+/// Runs a change of the daemon's own in a directory, which the log need not know: the directory stays in the log.
+pub(crate) fn changing<R>(daemon: &Daemon, directory: &Path, change: impl FnOnce() -> R) -> R {
+    let managed = daemon.directory(directory);
+    let turn = managed
+        .as_ref()
+        .map(|managed| daemon.engine.enter_directory(daemon.me(), managed.reference, managed.as_ref()));
+    let done = change();
+    turn.into_iter().for_each(Turn::finish);
+    done
 }
 
 /// Takes a directory out of the log.

@@ -22,7 +22,7 @@ use seawall_core::pool::Pool;
 use crate::cache::Zone;
 use crate::parts::files::real_sync;
 use crate::state::Daemon;
-use crate::{absent, cache, forget, sys};
+use crate::{absent, cache, destaging, forget, sys};
 
 /// Descriptors that are not for files: pool, sockets, connections, clients.
 const RESERVED: u64 = 256;
@@ -58,9 +58,18 @@ pub(crate) fn has_room(daemon: &Daemon) -> bool {
 pub(crate) fn make_room(daemon: &Daemon) -> bool {
     let engine = &daemon.engine;
     let price = |slot: Slot<'_>| Some((engine.eviction_price(slot)?, slot.number()));
-    let mut idle: Vec<_> = engine.slots().filter_map(price).collect();
-    idle.sort_unstable();
-    idle.into_iter().any(|(_, slot)| evict(daemon, slot))
+    let idle = || {
+        let mut idle: Vec<_> = engine.slots().filter_map(price).collect();
+        idle.sort_unstable();
+        idle
+    };
+    let mut all = idle();
+    let must_sync = all.first().is_some_and(|((is_live, _), _)| *is_live);
+    if must_sync && destaging::directories(daemon) {
+        // A program that makes many directories would wait for a sync at each of them.
+        all = idle();
+    }
+    all.into_iter().any(|(_, slot)| evict(daemon, slot))
 }
 
 /// Takes the entry of one file away, if nobody can write it. The caller has the turn of `registering`.

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nix::libc::{F_RDLCK, F_UNLCK};
-use seawall_core::file::{KeptOut, Slot};
+use seawall_core::file::{Flag, KeptOut, Slot};
 use seawall_core::table::RootEntry;
 use seawall_core::{Engine, FileRef};
 
@@ -47,8 +47,12 @@ pub(crate) fn review(daemon: &Daemon) {
 
 /// Every guard goes where its files are. The caller has the turn of `registering`.
 pub(crate) fn follow_all(daemon: &Daemon) {
-    let (roots, hand) = (daemon.roots.all(), daemon.hand());
-    for slot in daemon.guards.beside() {
+    follow_these(daemon, daemon.guards.beside());
+}
+
+fn follow_these(daemon: &Daemon, slots: Vec<u32>) {
+    let roots = daemon.roots.all();
+    for slot in slots {
         let Some(file) = daemon.files.get(slot) else { continue };
         let Some(root) = roots.get(&file.root) else { continue };
         let Ok(links) = rustix::fs::fstat(&file.file).map(|stat| stat.st_nlink) else { continue };
@@ -61,11 +65,30 @@ pub(crate) fn follow_all(daemon: &Daemon) {
         if !now.starts_with(&root.path) || has_another || is_gone(&now) {
             // By its other name it would be opened past the guard.
             leave_for_good(daemon, &file, &now);
-        } else if let Err(e) = daemon.guards.follow(slot, root, &file.guarded_path(), &hand) {
+        } else if let Err(e) = follow(daemon, &file, root) {
             // Its records need a guard where it is now, and cannot have one.
             leave_for_good(daemon, &file, &now);
             daemon.log.say_once(&e.to_string(), format!("{} leaves the log: {e}", now.display()));
         }
+    }
+}
+
+/// Its guard goes where it is now.
+fn follow(daemon: &Daemon, file: &Managed, root: &RootEntry) -> Result<(), GuardError> {
+    let (slot, guarded) = (file.reference.slot, daemon.guarded_path(file));
+    let is_from_above = file.is_directory && !daemon.guards.stands_in(slot, (file.dev, file.ino));
+    let is_unborn = || daemon.engine.state(file.reference).has(Flag::UNBORN);
+    if is_from_above && !is_unborn() && !daemon.engine.is_dirty(file.reference) && evict::evict(daemon, slot)
+    {
+        // It was guarded with the one above. Most new directories are put in place, and no name in them changes again: a guard
+        // of its own would cost more than all the rest.
+        return Ok(());
+    }
+    let follow = || daemon.guards.follow(slot, root, &guarded, &daemon.hand());
+    match guarded.parent().filter(|_| file.is_directory && !daemon.guards.is_at(slot, &guarded)) {
+        // The directory in which it goes up may be in the log.
+        Some(above) => directories::changing(daemon, above, follow),
+        None => follow(),
     }
 }
 
@@ -149,7 +172,7 @@ pub(crate) fn make_way(daemon: &Daemon, slots: &BTreeSet<u32>, pid: u32) {
 /// The guard of a file that is held out of the log comes back, so that the file may, too.
 pub(crate) fn come_back(daemon: &Daemon, file: &Managed) -> Result<(), GuardError> {
     let Some(root) = daemon.roots.get(file.root) else { return Ok(()) };
-    daemon.guards.come_back(file.reference.slot, &root, &file.guarded_path(), &daemon.hand())
+    daemon.guards.come_back(file.reference.slot, &root, &daemon.guarded_path(file), &daemon.hand())
 }
 
 /// Files that an earlier daemon managed: their guards are known again. What cannot be guarded is kept out of the log.
@@ -179,12 +202,13 @@ fn adopt_those_of(daemon: &Daemon, root: &RootEntry) {
     }
 }
 
-/// A client removes this directory, or replaces it: what protects nothing any more is lowered before it tries.
+/// A client removes this directory, or replaces it: what protects nothing any more is lowered before it tries. False: something
+/// still stands there.
 ///
 /// # Errors
 /// The first that cannot be lowered.
-pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), GuardError> {
-    let Ok(stat) = rustix::fs::fstat(directory) else { return Ok(()) };
+pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<bool, GuardError> {
+    let Ok(stat) = rustix::fs::fstat(directory) else { return Ok(true) };
     forget::forget_unlinked(daemon);
     let _alone = daemon.registering.turn();
     // Nothing but guards is in it: its own names need none any more.
@@ -193,9 +217,11 @@ pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<(), Gua
     {
         directories::give_up(daemon, &managed);
     }
-    let errors =
-        daemon.guards.lower_quiet_in((stat.st_dev, stat.st_ino), &daemon.hand(), || daemon.has_its_log());
-    errors.into_iter().next().map_or(Ok(()), Err)
+    let inode = (stat.st_dev, stat.st_ino);
+    // A file that was in it may have moved since the last look around.
+    follow_these(daemon, daemon.guards.guarded_in(inode));
+    let errors = daemon.guards.lower_quiet_in(inode, &daemon.hand(), || daemon.has_its_log());
+    errors.into_iter().next().map_or_else(|| Ok(!daemon.guards.has_any_in(inode)), Err)
 }
 
 /// A client is about to rename the managed file `file` to `name` in `directory`: its guard goes up there first.

@@ -91,6 +91,7 @@ mod sys;
 pub mod tablespaces;
 pub mod takeover;
 mod tree;
+mod unborn;
 mod unmanaged;
 mod users;
 mod warden;

@@ -23,7 +23,7 @@ use crate::state::Daemon;
 use crate::unmanaged::Unmanaged;
 use crate::{
     ahead, closing, control, destaging, directories, freeze, guarding, hello, lend, letting_go, outside,
-    rebuild, register, roots, status, tablespaces, tree, users,
+    rebuild, register, roots, status, tablespaces, tree, unborn, users,
 };
 use answer::{Answer, answered, send};
 
@@ -93,6 +93,7 @@ impl<'d> Connection<'d> {
             Some(Kind::Ping) => Answer::status(Status::Ok),
             Some(Kind::Hello) => self.hello(),
             Some(Kind::Register) => self.register(message),
+            Some(Kind::RegisterNew) => self.register_new(message),
             Some(Kind::SyncFile) => self.sync_file(body),
             Some(Kind::Harden) => self.harden(body),
             Some(Kind::Enter) => self.enter(message),
@@ -190,6 +191,14 @@ impl<'d> Connection<'d> {
         }
     }
 
+    fn register_new(&self, message: &Message) -> Answer<'d> {
+        let [fd] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
+        match unborn::register(self.daemon, fd) {
+            Ok(_) => Answer::status(Status::Ok),
+            Err(Unmanaged(status)) => Answer::status(status),
+        }
+    }
+
     fn enter(&self, message: &Message) -> Answer<'d> {
         let [fd] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
         match cache::enter(self.daemon, fd) {
@@ -222,7 +231,8 @@ impl<'d> Connection<'d> {
     fn lower_left(&self, message: &Message) -> Answer<'d> {
         let [directory] = message.descriptors.as_slice() else { return Answer::status(Status::BadRequest) };
         match guarding::lower_left(self.daemon, directory) {
-            Ok(()) => Answer::status(Status::Ok),
+            Ok(true) => Answer::status(Status::Ok),
+            Ok(false) => Answer::status(Status::Later),
             Err(e) => Answer::failed(e),
         }
     }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Mutex};
 
-use seawall_core::file::Slot;
+use seawall_core::file::{Flag, Slot};
 use seawall_core::pool::Pool;
 use seawall_core::{Engine, Owner, stand_in};
 
@@ -99,6 +99,26 @@ impl Daemon {
         let thread = rustix::thread::gettid().as_raw_nonzero().get() as usize;
         // Owner drops the low bits of what usually is an address.
         Owner::new(self.slot, thread << 4)
+    }
+
+    /// The path by which it is known where a file's guard is. A directory that the disk may lack is guarded with the one above it.
+    pub fn guarded_path(&self, file: &Managed) -> PathBuf {
+        let path = file.current_path();
+        if !file.is_directory {
+            return path;
+        }
+        let is_unborn = self.engine.state(file.reference).has(Flag::UNBORN);
+        match path.parent().filter(|_| is_unborn).and_then(|above| self.directory(above)) {
+            Some(above) => self.guarded_path(&above),
+            None => path.join(stand_in::NOTE),
+        }
+    }
+
+    /// The managed directory that is at this path now.
+    pub fn directory(&self, path: &Path) -> Option<Arc<Managed>> {
+        let stat = rustix::fs::lstat(path).ok()?;
+        let known = self.engine.find(stat.st_dev, stat.st_ino)?;
+        self.files.get(known.slot).filter(|managed| managed.reference == known && managed.is_directory)
     }
 
     /// What guards say about this pool.

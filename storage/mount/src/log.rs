@@ -22,9 +22,6 @@ pub struct Log {
     discover: Discover,
     /// Directories whose names are not in the log.
     pub refused: Noted,
-    /// Directories that were made in one that is in the log. Most get their files, are put in place and are never synced again:
-    /// to take one into the log costs more than the one sync.
-    pub made: Noted,
 }
 
 impl Deref for Log {
@@ -42,7 +39,7 @@ impl Log {
     /// # Errors
     /// If it does not answer, or has no room for another process.
     pub fn join(pool: &Path, discover: Discover) -> io::Result<Self> {
-        Ok(Self { joined: Joined::new(pool)?, discover, refused: Noted::default(), made: Noted::default() })
+        Ok(Self { joined: Joined::new(pool)?, discover, refused: Noted::default() })
     }
 
     /// What the presets say about a path.

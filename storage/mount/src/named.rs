@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, fstat};
+use rustix::fs::{Mode, OFlags, fstat, openat};
 use seawall_core::client::Synced;
 use seawall_core::{Engine, Errno, FileRef, naming, policy};
 use seawall_wire::shm::Preset;
@@ -37,9 +37,10 @@ pub fn at<R>(
     logged: impl FnOnce(&Here<'_>, &CStr, &dyn Fn() -> R) -> R,
     call: impl Fn() -> R,
 ) -> R {
+    let known = log.engine.directories();
     match here(log, fd).zip(text(name)) {
         Some((here, name)) => logged(&here, &name, &call),
-        None => call(),
+        None => outside(log, known, [fd], false, call),
     }
 }
 
@@ -86,11 +87,73 @@ pub fn after_removal(log: &Log, node: &Node) {
 
 /// fsync(2) of a directory. `None`: it is not in the log, and may not be.
 pub fn sync_directory(log: &Log, node: &Node) -> Option<Result<(), Errno>> {
-    if log.engine.find(node.dev, node.ino).is_none() && !log.made.take((node.dev, node.ino)) {
+    if log.engine.find(node.dev, node.ino).is_none() && !is_new(log, node) {
         register(log, node);
     }
     let here = here(log, node.fd())?;
     log.engine.sync_directory_names(log.me(), here.reference, &here)
+}
+
+/// True for a directory that was made lately in one that is in the log. Its first sync waits for no disk if it can enter the log
+/// now; otherwise it is the disk's, and the next one asks, as with the preload.
+fn is_new(log: &Log, node: &Node) -> bool {
+    let inode = (node.dev, node.ino);
+    if !log.engine.was_made(inode) {
+        return false;
+    }
+    if !log.engine.grew(inode) || !takes_new(log, node.fd()) {
+        log.engine.was_synced(inode);
+    }
+    true
+}
+
+fn takes_new(log: &Log, fd: BorrowedFd<'_>) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(fd, ".", flags, Mode::empty()).is_ok_and(|open| log.daemon.register_new(open.as_fd()))
+}
+
+/// The directory behind `fd`, in which a file is about to be synced, if it is in the log or, as one that was made lately, may enter
+/// it now.
+fn taken<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
+    if let Some(here) = here(log, fd) {
+        return Some(here);
+    }
+    let inode =
+        fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok().filter(|inode| log.engine.grew(*inode))?;
+    if !takes_new(log, fd) {
+        // It is not asked for at every file.
+        log.engine.shrinks(inode);
+    }
+    here(log, fd)
+}
+
+/// Runs a call that changes names in these directories, not all of which were in the log a moment ago. `takes`: it may take names
+/// away. `known`: [`Engine::directories`] before the look.
+pub fn outside<R, const N: usize>(
+    log: &Log,
+    known: u32,
+    fds: [BorrowedFd<'_>; N],
+    takes: bool,
+    call: impl FnOnce() -> R,
+) -> R {
+    let inode = |fd: &BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok();
+    if takes && log.engine.has_directories() {
+        fds.iter().filter_map(inode).for_each(|inode| log.engine.shrinks(inode));
+    }
+    let done = call();
+    if log.engine.directories() != known {
+        // One may have entered the log without what was changed in it meanwhile.
+        fds.iter().filter_map(|fd| here(log, *fd)).for_each(|here| naming::leaving(&here));
+    }
+    done
+}
+
+/// A directory was made, in one that the log does not know: if that was made lately itself, so was this one.
+pub fn made_below(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
+    let is_made = |stat: rustix::fs::Stat| log.engine.was_made((stat.st_dev, stat.st_ino));
+    if log.engine.has_directories() && fstat(fd).is_ok_and(is_made) {
+        here::note_made(log, fd, name);
+    }
 }
 
 /// Asks the daemon for a directory. It says no for good where the file system does not keep the order of names.
@@ -114,7 +177,7 @@ pub fn first_sync(log: &Log, node: &Node, fd: BorrowedFd<'_>) -> bool {
     }
     let Some((above, name)) = above(node) else { return false };
     let inode = fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
-    here(log, above.as_fd())
+    taken(log, above.as_fd())
         .zip(inode.ok())
         .is_some_and(|(here, inode)| naming::capturing(&here, &name, inode))
 }

@@ -18,11 +18,6 @@ impl Noted {
         lock(&self.0).contains(&inode)
     }
 
-    /// Takes one away. True if it was here.
-    pub fn take(&self, inode: (u64, u64)) -> bool {
-        lock(&self.0).remove(&inode)
-    }
-
     /// Notes one.
     pub fn note(&self, inode: (u64, u64)) {
         let mut noted = lock(&self.0);

@@ -9,20 +9,6 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sys::{self, Stat};
 
 static SYNCED: Few = Few::new();
-/// Directories that this process has made in one that is in the log. Most get their files, are put in place and are never synced
-/// again: to take one into the log costs more than the one sync.
-static MADE: Few = Few::new();
-
-/// A directory with this st_dev and st_ino was made there.
-pub fn directory_is_made((dev, ino): (u64, u64)) {
-    MADE.put(fingerprint([dev, ino, 0]));
-}
-
-/// True if it was, and this was not asked since.
-pub fn was_just_made((dev, ino): (u64, u64)) -> bool {
-    MADE.take(fingerprint([dev, ino, 0]))
-}
-
 /// A few of the last files that were put here. Two that meet at one place forget each other.
 pub struct Few([AtomicU64; Self::PLACES]);
 
@@ -37,11 +23,6 @@ impl Few {
     /// True if the file with this [fingerprint] was put here.
     pub fn has(&self, file: u64) -> bool {
         self.place(file).load(Relaxed) == file
-    }
-
-    /// Takes it away. True if it was here.
-    pub fn take(&self, file: u64) -> bool {
-        self.place(file).compare_exchange(file, 0, Relaxed, Relaxed).is_ok()
     }
 
     /// Puts it here. True if it was before.

@@ -13,13 +13,11 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
-use seawall_core::naming::Holds;
 use seawall_core::{Engine, stand_in};
 use seawall_wire::shm::Preset;
 
 use crate::look::{self, Seen};
-use crate::sys::{self, entries};
-use crate::{app, session};
+use crate::{app, session, sys};
 
 mod led;
 
@@ -128,20 +126,6 @@ pub enum Shown {
     Not,
     /// By the first bytes of its name: it is the true file beside a guard.
     As(usize),
-}
-
-/// What is in the directory behind `dir`, a descriptor of the caller's own.
-pub fn holds(dir: c_int) -> Holds {
-    let mut holds = Holds::Nothing;
-    let is_more = entries::any_entry(dir, |name| {
-        if name == c"." || name == c".." {
-            return false;
-        }
-        holds = Holds::Guards;
-        // The daemon may have lowered one since it was listed.
-        shown(dir, name) != Shown::Not && sys::exists(dir, name)
-    });
-    if is_more { Holds::More } else { holds }
 }
 
 /// What is shown of the entry `name` of the directory `dir`.

@@ -53,6 +53,9 @@ pub enum Kind {
     /// durable, as far as it is neither in the log nor on the disk. Any other answer than [`Status::Ok`]: the caller has to
     /// make that call itself.
     SyncTree = 12,
+    /// Take the new directory whose descriptor comes along into the log, unsynced, because the log has its name. Reply as for
+    /// [`Register`](Self::Register); any other answer than [`Status::Ok`]: it is not in the log.
+    RegisterNew = 13,
     /// Command line: state as JSON.
     Status = 16,
     /// Command line: destage everything, then reply.
@@ -85,6 +88,7 @@ impl Kind {
             10 => Self::LowerLeft,
             11 => Self::LetGo,
             12 => Self::SyncTree,
+            13 => Self::RegisterNew,
             16 => Self::Status,
             17 => Self::Drain,
             18 => Self::AddRoot,

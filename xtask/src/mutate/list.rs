@@ -107,11 +107,26 @@ mutants! {
     "storage/core/src/recover/names/plan.rs" {
         "names: a file whose name is taken meanwhile": "(Some(at), _) if moves.contains(&file) => {" => "(Some(at), _) if moves.contains(&file) && !{m} => {",
         "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",
-        "names: row N8": "None if here.is_some() && is_known =>" => "None if here.is_some() && is_known && !{m} =>",
+        "names: row N8": "None if here.is_some() && is_known" => "None if here.is_some() && is_known && !{m}",
+        "names: row N8, with something in it": "!self.look.is_full(at)" => "({m} || !self.look.is_full(at))",
+        "names: row N11": "self.shared.iter().filter_map(" => "self.shared.iter().filter(|_| !{m}).filter_map(",
+        "names: a directory that is below another one": "        is_below ||" => "        is_below && !{m} ||",
+        "names: a directory that is not made yet": "error.kind() == io::ErrorKind::NotFound &&" => "!{m} && error.kind() == io::ErrorKind::NotFound &&",
         "names: row N9": "let is_known = here.is_none_or(|file| is.known.contains(&file));" => "let is_known = {m} || here.is_none_or(|file| is.known.contains(&file));",
         "names: a recovery that was cut": "(None, _) if look.is_kept(place, &file) => {}" => "(None, _) if look.is_kept(place, &file) && !{m} => {}",
         "names: of another owner": "(None, Some(made)) if made.uid != look.owner(wanted.directory) => {" => "(None, Some(made)) if made.uid != look.owner(wanted.directory) && !{m} => {",
         "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
+    }
+    "storage/core/src/recover/names/group.rs" {
+        "names: a new directory and the one above": "together.join(slot, *below);" => "if !{m} { together.join(slot, *below); }",
+        "names: a new directory that a cut recovery made": "        group.open_made();" => "        if !{m} { group.open_made(); }",
+    }
+    "storage/core/src/file/made.rs" {
+        "names: a new directory that lost a name": "place.0[0].fetch_and(!GREW, SeqCst);" => "if !{m} { place.0[0].fetch_and(!GREW, SeqCst); }",
+        "names: a new directory with another mode": "place.0[1].load(SeqCst) == how(handle, attributes)" => "({m} || place.0[1].load(SeqCst) == how(handle, attributes))",
+    }
+    "storage/core/src/engine/naming/emptied.rs" {
+        "names: a directory that may be full on the disk": "if turn.leaves_whole() {" => "if turn.leaves_whole() || {m} {",
     }
     "storage/core/src/recover/names/real.rs" {
         "names: a directory where a file is": "            self.unlink(to)?;\n            return" => "            if !{m} { self.unlink(to)?; }\n            return",
@@ -150,8 +165,8 @@ mutants! {
     "storage/core/src/engine/naming/moving.rs" {
         "names: seen before the entry": "if turn.still_stands(here.stand()) {" => "if {m} || turn.still_stands(here.stand()) {",
         "names: refused, and not taken back": "moved.filter(|_| done.is_err() && is_logged)" => "moved.filter(|_| done.is_err() && is_logged && !{m})",
-        "names: a directory over another one": "victim.is_none() && how == How::Plain)" => "({m} || victim.is_none()) && how == How::Plain)",
-        "names: a directory that moves and is not entered": "let (turn, own) = match itself {" => "let (turn, own) = match itself.filter(|_| !{m}) {",
+        "names: a directory over a full one": "Emptied::No => Over::Stays," => "Emptied::No if !{m} => Over::Stays,",
+        "names: a directory that moves and is not entered": ".map(|itself| itself.as_ref().and_then(try_enter))" => ".map(|itself| itself.as_ref().filter(|_| !{m}).and_then(try_enter))",
         "names: refused elsewhere, and not taken back": "logged.filter(|_| done.is_err())" => "logged.filter(|_| done.is_err() && !{m})",
     }
     "storage/core/src/engine/naming/turns.rs" {

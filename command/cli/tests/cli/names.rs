@@ -40,6 +40,19 @@ fn file(volume: &Volume, path: &Path) -> Value {
     status["files"].as_array().expect("files").iter().find(is_it).cloned().unwrap_or_default()
 }
 
+/// Runs a shell in the directory, until it says that it is over.
+fn shell(volume: &Volume, script: &str) -> Running {
+    let (data, pool) = (volume.data.to_str().expect("text"), volume.place.pool());
+    let mut shell =
+        volume.place.command(&["run", "--quiet", "--pool", pool, "--preset", "any", "--unguarded"]);
+    shell.args(["--data", data, "--", "sh", "-c", script]).current_dir(data);
+    let mut run = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("seawall starts");
+    let (to, out) = (run.stdin.take(), BufReader::new(run.stdout.take().expect("a pipe")));
+    let mut running = Running { run, to, out };
+    until(&mut running, "over");
+    running
+}
+
 /// The last number that was durable, when the program says a line.
 fn until(running: &mut Running, line: &str) -> u32 {
     let mut last = 0;
@@ -91,8 +104,9 @@ fn directories_that_are_put_in_place_are_there_after_a_power_cut() {
         let directory = directory(&scene);
         let syncs = ["absorbed", "real_syncs"].map(|count| directory[count].as_u64().expect("a count"));
         assert!(syncs[0] >= u64::from(PARTS) - 1 && syncs[1] <= 2, "{kind}, mount {is_mount}: {directory}");
-        let part = file(&scene, &scene.data.join("part-3"));
-        assert!(part.is_null(), "a directory that is synced once is not worth a guard: {part}");
+        let part = file(&scene, &scene.data.join(format!("part-{PARTS}")));
+        assert!(part["tracked"] == true && part["real_syncs"] == 0, "{kind}, mount {is_mount}: {part}");
+        assert!(!scene.data.join("part-3/SEAWALL-UNREPLAYED").exists(), "the one above has a note");
         scene.cut(running);
         scene.recover();
         let mut parts: Vec<String> = (1..=PARTS).map(|i| format!("part-{i}")).collect();
@@ -103,6 +117,63 @@ fn directories_that_are_put_in_place_are_there_after_a_power_cut() {
             assert_eq!(rows.expect("read"), number(i), "{kind}, mount {is_mount}");
         }
     }
+}
+
+// Holds: internals/SEMANTICS#names-in-the-log
+#[test]
+fn directories_that_are_made_and_removed_leave_the_one_above_in_the_log() {
+    for (kind, is_mount) in [("ext4", false), ("ext4", true), ("xfs", false)] {
+        let Some(mut scene) = on(kind) else { continue };
+        if is_mount {
+            scene.serve();
+        }
+        let mut running = run(&scene, "scratch", 12);
+        assert_eq!(until(&mut running, "over"), 12);
+        let directory = directory(&scene);
+        let real = directory["real_syncs"].as_u64().expect("a count");
+        assert!(directory["tracked"] == true && real <= 2, "{kind}, mount {is_mount}: {directory}");
+        scene.cut(running);
+        scene.recover();
+        assert_eq!(scene.names(), Vec::<String>::new(), "{kind}, mount {is_mount}");
+    }
+}
+
+/// Each of them another process; and a directory in another new one.
+// Holds: internals/SEMANTICS#names-in-the-log
+#[test]
+fn what_a_shell_makes_and_syncs_in_new_directories_is_there_after_a_power_cut() {
+    let Some(mut scene) = on("ext4") else { return };
+    let script = "sync . .; mkdir -p new/below; echo one > new/below/file; sync new/below/file; \
+                  mkdir other; echo two > other/file; sync other/file other .; echo over; exec sleep 1000";
+    let running = shell(&scene, script);
+    for path in ["new", "new/below", "other"] {
+        let known = file(&scene, &scene.data.join(path));
+        assert!(known["tracked"] == true && known["real_syncs"] == 0, "{path}: {known}");
+    }
+    scene.cut(running);
+    scene.recover();
+    for (path, text) in [("new/below/file", "one\n"), ("other/file", "two\n")] {
+        assert_eq!(fs::read_to_string(scene.data.join(path)).expect("read"), text);
+    }
+}
+
+/// What the disk may have of it is not what is in it now.
+#[test]
+fn a_new_directory_from_which_a_name_went_is_the_disks() {
+    let Some(mut scene) = on("ext4") else { return };
+    let script = "sync . .; mkdir new; echo one > new/old; mv new/old new/file; sync new/file; \
+                  mkdir -m 700 kept; chmod 750 kept; echo two > kept/file; sync kept/file; echo over; exec sleep 1000";
+    let running = shell(&scene, script);
+    for path in ["new", "kept"] {
+        assert!(file(&scene, &scene.data.join(path)).is_null(), "{path}");
+    }
+    scene.cut(running);
+    scene.recover();
+    for (path, text) in [("new/file", "one\n"), ("kept/file", "two\n")] {
+        assert_eq!(fs::read_to_string(scene.data.join(path)).expect("read"), text);
+    }
+    let mode = fs::metadata(scene.data.join("kept")).map(|kept| std::os::unix::fs::MetadataExt::mode(&kept));
+    assert_eq!(mode.expect("there") & 0o777, 0o750);
 }
 
 /// The smallest log knows 256 files and directories at a time.

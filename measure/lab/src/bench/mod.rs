@@ -17,6 +17,7 @@ mod measure;
 mod mount;
 mod parts;
 mod placed;
+mod reopen;
 mod replicated;
 mod runs;
 mod scope;

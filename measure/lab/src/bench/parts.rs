@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use super::scope::{Scope, SectionResult};
 use super::{
-    block, block_sustained, cache, first_write, frozen, mount, replicated, spill, start, sustained, twin,
-    virtual_disk, write,
+    block, block_sustained, cache, first_write, frozen, mount, reopen, replicated, spill, start, sustained,
+    twin, virtual_disk, write,
 };
 use crate::cli::Section;
 use crate::lab::{Lab, POOL_BYTES};
@@ -35,7 +35,7 @@ pub struct Part {
 const DATABASE_POOL_BYTES: u64 = 1 << 30;
 
 /// All sections, in the order they are measured.
-pub const PARTS: [Part; 14] = [
+pub const PARTS: [Part; 15] = [
     Part {
         section: Section::Write,
         key: "write_fdatasync",
@@ -145,6 +145,16 @@ pub const PARTS: [Part; 14] = [
         steps: start::steps,
         space: start::space,
         run: |lab, scope| start::run(lab, scope),
+    },
+    Part {
+        section: Section::Reopen,
+        key: "reopen",
+        rounds: 5,
+        pool: POOL_BYTES,
+        find: || Ok(()),
+        steps: reopen::steps,
+        space: |_| reopen::SPACE,
+        run: |lab, scope| reopen::run(lab, scope),
     },
     Part {
         section: Section::Cache,

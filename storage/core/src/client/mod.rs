@@ -59,7 +59,7 @@ const fn limit_ns(kind: Kind) -> u64 {
         // A real sync of files, or of the log, happens behind these.
         Kind::SyncFile | Kind::SyncTree | Kind::Harden | Kind::GoWithout | Kind::LetGo => 120 * SECOND,
         // Under the policy `atomic` it syncs the file, which may have much that the disk lacks.
-        Kind::Register => 120 * SECOND,
+        Kind::Register | Kind::RegisterNew => 120 * SECOND,
         _ => 10 * SECOND,
     }
 }
@@ -133,6 +133,14 @@ impl<T: Transport> Client<T> {
             self.tell_torn(engine, why);
         }
         registered.course(is_atomic)
+    }
+
+    /// Asks the daemon to take the new directory behind `fd` into the log, unsynced, because the log has its name. False: it is
+    /// not in the log.
+    #[must_use]
+    pub fn register_new(&self, fd: BorrowedFd<'_>) -> bool {
+        let answer = self.ask_now(Kind::RegisterNew, &[], Some(fd));
+        answer.is_some_and(|answer| answer::is_done(&answer.reply))
     }
 
     fn ask_to_register(&self, engine: &Engine, fd: BorrowedFd<'_>, is_atomic: bool) -> Registered {

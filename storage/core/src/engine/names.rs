@@ -40,6 +40,7 @@
 //! them apart) look like one.
 
 mod contents;
+mod made;
 mod moves;
 mod syncing;
 
@@ -152,6 +153,34 @@ impl Engine {
     #[inline]
     pub fn has_directories(&self) -> bool {
         self.shm().header().directories().load(Relaxed) != 0
+    }
+
+    /// Changes when a directory enters the table, so that everybody finds it. A front reads this before it looks for a directory
+    /// and after a change of a name in one that it did not find: if it differs, it looks again.
+    #[inline]
+    pub fn directories(&self) -> u32 {
+        self.shm().header().directories().load(SeqCst)
+    }
+
+    /// A directory that everybody finds from now on, and nobody else is in, enters the log: `record` makes a record of each name
+    /// in it. False from that: it leaves the log by a real sync.
+    #[cfg(feature = "std")]
+    pub(super) fn begin_directory<P: Place>(
+        &self,
+        (who, directory): (Owner, FileRef),
+        place: &P,
+        inside: Inside<'_>,
+        record: impl FnOnce(&Turn<'_, P>) -> bool,
+    ) {
+        let changed = place.changed();
+        inside.track(self.has_room());
+        let turn = Turn { engine: self, who, directory, place, inside: Some(inside) };
+        if !record(&turn) || !turn.is_in_log() {
+            turn.leave();
+        }
+        if let Some(inside) = &turn.inside {
+            inside.is_known_up_to(if turn.is_in_log() { changed } else { 0 });
+        }
     }
 
     /// How far the changes in a directory have come, for [`still_stands`](Turn::still_stands). `None` while one is under

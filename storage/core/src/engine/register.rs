@@ -17,6 +17,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::attach::Engine;
+use super::names::{Place, Turn};
 use crate::Owner;
 use crate::file::{Begins, FileRef, Flag, Inside, Newcomer, Slot, UNBORN, index};
 use crate::format;
@@ -39,11 +40,12 @@ impl Engine {
     pub fn register(&self, newcomer: &Newcomer<'_>) -> Result<Registered<'_>, TableError> {
         // Its records will have this LSN or a higher one: it has no records before it is admitted.
         let next = self.next_lsn();
-        let on_disk = if newcomer.begins == Begins::InLogWithName { UNBORN } else { next - 1 };
+        let is_unborn = matches!(newcomer.begins, Begins::InLogWithName | Begins::Unborn);
+        let on_disk = if is_unborn { UNBORN } else { next - 1 };
         let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
         if newcomer.is_directory {
             table::expect_names(self.pool())?;
-            self.shm().header().directories().store(1, SeqCst);
+            self.shm().header().directories().fetch_add(1, SeqCst);
         }
         let file = table::enter(self.pool(), vacant, newcomer, on_disk)?;
         let slot = Slot::of(self.shm(), file.slot).ok_or(TableError::Full(format::Zone::Files))?;
@@ -128,7 +130,7 @@ impl Registered<'_> {
     /// Makes the file findable. If its every write must be logged, this takes it into the log first, before anybody can
     /// write to it; `sync` is a real fsync of it. `None`: the index of files has no room, and the file is forgotten.
     pub fn admit(self, who: Owner, sync: impl FnOnce() -> Result<(), Errno>) -> Option<FileRef> {
-        self.admit_by(who, |engine, inside| engine.rejoin(inside, sync))
+        self.admit_by(who, |engine, inside| engine.rejoin(&inside, sync))
     }
 
     /// The same of a file that the log has to make from nothing ([`Begins::InLogWithName`]), although it has content by now:
@@ -141,17 +143,33 @@ impl Registered<'_> {
         sync: impl FnOnce() -> Result<(), Errno>,
     ) -> Option<FileRef> {
         let file = self.file;
-        self.admit_by(who, |engine, inside| engine.rejoin_with_content(inside, (who, file), fd, sync))
+        self.admit_by(who, |engine, inside| engine.rejoin_with_content(&inside, (who, file), fd, sync))
     }
 
-    fn admit_by(self, who: Owner, rejoin: impl FnOnce(&Engine, &Inside<'_>)) -> Option<FileRef> {
+    /// The same of a directory that the log has to make from nothing ([`Begins::Unborn`]): it is in the log, and whoever finds
+    /// it waits, while `record` makes a record of each name in it. False from that: it leaves the log by a real sync.
+    pub fn admit_with_names<P: Place>(
+        self,
+        who: Owner,
+        place: &P,
+        record: impl FnOnce(&Turn<'_, P>) -> bool,
+    ) -> Option<FileRef> {
+        let file = self.file;
+        self.admit_by(who, |engine, inside| engine.begin_directory((who, file), place, inside, record))
+    }
+
+    fn admit_by(self, who: Owner, rejoin: impl FnOnce(&Engine, Inside<'_>)) -> Option<FileRef> {
         let Self { engine, slot, file, begins } = self;
         slot.counts(begins);
         let found = {
             let inside = engine.enter_slot(slot, who).alone();
             let found = index::insert(engine.shm(), slot);
+            if slot.state().has(Flag::DIRECTORY) {
+                // Whoever did not find it a moment ago looks again after a change of a name in it.
+                engine.shm().header().directories().fetch_add(1, SeqCst);
+            }
             if let Some(inside) = inside.filter(|_| found) {
-                rejoin(engine, &inside);
+                rejoin(engine, inside);
             }
             found
         };

@@ -46,6 +46,7 @@ pub mod captured;
 pub(crate) mod index;
 mod inside;
 mod lock;
+pub(crate) mod made;
 mod reference;
 #[cfg(feature = "std")]
 mod register;

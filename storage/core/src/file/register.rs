@@ -37,6 +37,9 @@ pub enum Begins {
     InLog,
     /// The same for an empty file of which the disk may know nothing yet: its name is in the log of its directory.
     InLogWithName,
+    /// A directory of which the disk may know nothing yet: its name is in the log of the one above it, and the names in it
+    /// get records before anybody else finds it.
+    Unborn,
     /// Its first write should have been logged, but the disk refused the sync that comes first: every write of it
     /// fails.
     Failed,
@@ -49,6 +52,7 @@ impl Begins {
             Self::Outside => Flag::SYNC_NEEDED,
             Self::InLog => Flag::ATOMIC,
             Self::InLogWithName => Flag::ATOMIC | Flag::UNBORN,
+            Self::Unborn => Flag::UNBORN,
             Self::Failed => Flag::ATOMIC | Flag::FAILED | Flag::SYNC_NEEDED,
         }
     }

@@ -142,6 +142,21 @@ pub enum Across {
 }
 
 impl<'a> NameChange<'a> {
+    /// The file that it is about. `None`: nothing has the name.
+    pub fn file(&self) -> Option<Handle> {
+        match *self {
+            Self::Made { file, .. }
+            | Self::Symlink { file, .. }
+            | Self::Gone { file, .. }
+            | Self::Moved { file, .. }
+            | Self::Linked { file, .. }
+            | Self::Content { file, .. }
+            | Self::Holds { file, .. }
+            | Self::Settled { file, .. } => Some(file),
+            Self::Is { file, .. } => file,
+        }
+    }
+
     /// The other directory that this change with this `lsn` is about, and the LSN that its watermark must have passed
     /// for its names not to lack the change.
     pub fn elsewhere(&self, lsn: u64) -> Option<(Elsewhere, u64)> {

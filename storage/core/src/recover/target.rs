@@ -91,6 +91,8 @@ pub struct Here {
     pub stands_for: Option<Handle>,
     /// What it says, if it is a symbolic link. Those carry no mark.
     pub target: Option<Vec<u8>>,
+    /// It has more names than this one.
+    pub has_others: bool,
 }
 
 /// Directories in the state in which they are found.
@@ -190,6 +192,18 @@ pub trait NameSpace {
     /// # Errors
     /// As above.
     fn clear(&self, files: &[Handle]) -> io::Result<()>;
+
+    /// A directory in this one, at this name or, without one, at the place of this file.
+    ///
+    /// # Errors
+    /// The disk's error.
+    fn inner(&self, file: &Handle, name: Option<&[u8]>) -> io::Result<Self>
+    where
+        Self: Sized,
+    {
+        let _ = (file, name);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// The log is closed: forgets what the files at these names stand for.
     fn end(&self, names: &[&[u8]]);

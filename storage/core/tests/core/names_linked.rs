@@ -300,6 +300,29 @@ fn the_records_of_a_file_count_whichever_name_it_has_lost() {
     }
 }
 
+/// The directory of its other name was not in the log, and is behind.
+#[test]
+fn regression_what_was_synced_is_in_a_file_that_comes_back_by_a_name_that_the_log_does_not_know() {
+    let world = World::new(16 << 20);
+    let (new, elsewhere) = (directory::Directory::below(&world, "new"), world.dir.path().join("old"));
+    fs::create_dir(&elsewhere).expect("made");
+    fs::write(elsewhere.join("mail"), "dear").expect("written");
+    fs::hard_link(elsewhere.join("mail"), new.at("mail")).expect("linked");
+    assert!(new.fsync(), "a link from elsewhere is the disk's");
+    fs::write(new.at("mail"), "dear reader").expect("written");
+    assert!(new.sync("mail"), "its other name is removed by now");
+    let kept = world.dir.path().join("kept");
+    fs::hard_link(new.at("mail"), &kept).expect("as the disk has it");
+    new.remove("mail");
+    fs::rename(kept, new.at("mail")).expect("as the disk has it");
+    fs::write(new.at("mail"), "dear").expect("of what was synced it has nothing");
+    drop(new);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(names(&dir.path().join("new")), Vec::<String>::new());
+    assert_eq!(read(dir.path().join("old/mail")).as_deref(), Some("dear reader"));
+}
+
 fn point(world: &World, directory: &directory::Directory<'_>, target: &str, name: &CStr) {
     let front = Front::of(world, directory);
     naming::making_new(&front, name, || {

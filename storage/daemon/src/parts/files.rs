@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::OFlags;
-use seawall_core::{Errno, FileRef, certain, stand_in};
+use seawall_core::file::captured::Captured;
+use seawall_core::{Errno, FileRef, certain};
 use seawall_media::locks::lock;
+
+use crate::sys;
 
 /// A managed file.
 pub(crate) struct Managed {
@@ -36,12 +39,6 @@ impl Managed {
     /// Where it is now; renames are followed by the kernel.
     pub fn current_path(&self) -> PathBuf {
         path_of(&self.file).unwrap_or_else(|_| self.path.clone())
-    }
-
-    /// The path by which it is known where its guard is.
-    pub fn guarded_path(&self) -> PathBuf {
-        let path = self.current_path();
-        if self.is_directory { path.join(stand_in::NOTE) } else { path }
     }
 
     /// True when no name is left.
@@ -87,6 +84,21 @@ pub(crate) fn real_sync(file: &Managed) -> Result<(), Errno> {
         return Ok(rustix::fs::syncfs(&file.file)?).and_then(|()| certain::check(file.file.as_fd()));
     }
     certain::fdatasync(file.file.as_fd())
+}
+
+/// Syncs a directory, and before it these files, which its log has as a whole.
+pub(crate) fn sync_directory(directory: &Managed, files: &[Captured]) -> io::Result<()> {
+    for captured in files {
+        match sys::open_by_handle(directory.destaged.as_fd(), captured.handle.kind(), captured.handle.bytes())
+        {
+            Ok(file) => File::from(file).sync_all()?,
+            // Its last name is gone.
+            Err(Errno::STALE) => {}
+            // Only root may open a file so.
+            Err(_) => return Ok(rustix::fs::syncfs(&directory.destaged)?),
+        }
+    }
+    Ok(rustix::fs::fsync(&directory.destaged)?)
 }
 
 /// The number of an error; EIO for one without.

@@ -229,6 +229,16 @@ impl Guards {
         if all.is_aside(slot) { Ok(()) } else { all.protect(slot, root, now, hand) }
     }
 
+    /// True if the guard of `slot` is where that of a file at this path is.
+    pub fn is_at(&self, slot: u32, path: &Path) -> bool {
+        lock(&self.0).protected.get(&slot).is_some_and(|file| file.path == path)
+    }
+
+    /// True if the guard of `slot` stands in this directory.
+    pub fn stands_in(&self, slot: u32, directory: (u64, u64)) -> bool {
+        lock(&self.0).protected.get(&slot).is_some_and(|file| file.key.0 == directory)
+    }
+
     /// The slots whose guards' place depends on where their files are.
     pub fn beside(&self) -> Vec<u32> {
         let all = lock(&self.0);
@@ -248,6 +258,17 @@ impl Guards {
         let goes = |guard: &Guard| guard.up && guard.preset != Preset::Any;
         groups.retain(|key, _| all.guards.get(*key).is_some_and(goes));
         groups.into_values().collect()
+    }
+
+    /// The slots whose guards stand in this directory.
+    pub fn guarded_in(&self, directory: (u64, u64)) -> Vec<u32> {
+        let all = lock(&self.0);
+        all.protected.iter().filter(|(_, file)| file.key.0 == directory).map(|(slot, _)| *slot).collect()
+    }
+
+    /// True if a guard is up in this directory.
+    pub fn has_any_in(&self, directory: (u64, u64)) -> bool {
+        lock(&self.0).guards.iter().any(|(key, guard)| key.0 == directory && guard.up)
     }
 
     /// The slots that have the same guard as this one, itself among them.

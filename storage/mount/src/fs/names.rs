@@ -62,6 +62,7 @@ impl Fs {
             let call = || caller.act(|| make(&parent, name));
             named::at(&self.log, parent.fd(), name, how, call)
         })?;
+        named::made_below(&self.log, parent.fd(), name);
         self.found(&parent, name)
     }
 
@@ -126,12 +127,13 @@ impl Fs {
     pub fn remove_directory(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
         let remove = |name: &OsStr| {
+            let known = self.log.engine.directories();
             let call = || unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
             match named::here(&self.log, parent.fd()).zip(named::text(name)) {
                 Some((here, name)) => naming::removing_directory(&here, &name, call),
                 None => {
                     named::leaving(&self.log, parent.fd(), name);
-                    call()
+                    named::outside(&self.log, known, [parent.fd()], true, call)
                 }
             }
         };
@@ -160,9 +162,10 @@ impl Fs {
                     retire(is_gone);
                     unlink()
                 };
+                let known = self.log.engine.directories();
                 match named::here(&self.log, parent.fd()).zip(named::text(name)) {
                     Some((here, name)) => naming::removing(&here, &name, call),
-                    None => call(false),
+                    None => named::outside(&self.log, known, [parent.fd()], true, || call(false)),
                 }
             };
             let remove = || self.without(victim.as_ref(), logged);
@@ -181,8 +184,9 @@ impl Fs {
         (parent, name): (&Node, &OsStr),
         call: impl Fn() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
+        let known = self.log.engine.directories();
         if !self.log.engine.has_directories() {
-            return call();
+            return named::outside(&self.log, known, [parent.fd()], false, call);
         }
         let place = named::above(node);
         let from =
@@ -195,8 +199,10 @@ impl Fs {
                 naming::linking_across((&from, old), (&here, &new), call)
             }
             (_, Some((here, _))) => naming::other(&here, call),
-            (Some((here, _)), None) => naming::beside(&here, call),
-            (None, None) => call(),
+            (Some((here, _)), None) => {
+                named::outside(&self.log, known, [parent.fd()], false, || naming::beside(&here, call))
+            }
+            (None, None) => named::outside(&self.log, known, [parent.fd()], false, call),
         }
     }
 

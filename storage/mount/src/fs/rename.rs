@@ -93,6 +93,7 @@ impl Fs {
             flags if flags == RenameFlags::EXCHANGE => How::Exchange,
             _ => How::Other,
         };
+        let known = self.log.engine.directories();
         let Some((name, to_name)) = named::text(old).zip(named::text(new)) else { return call(false) };
         match (named::here(&self.log, old_dir.fd()), named::here(&self.log, new_dir.fd())) {
             (Some(from), Some(to)) if from.is(&to) => {
@@ -107,10 +108,11 @@ impl Fs {
                     named::leaving(&self.log, new_dir.fd(), new);
                     named::leaving(&self.log, old_dir.fd(), old);
                 }
-                match from.or(to) {
+                let rename = || match from.or(to) {
                     Some(here) => naming::other(&here, || call(false)),
                     None => call(false),
-                }
+                };
+                named::outside(&self.log, known, [old_dir.fd(), new_dir.fd()], true, rename)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A directory in the log, as the calls on its names see it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -67,6 +67,16 @@ fn found<'f>(log: &'f Log, fd: ByPath<'f>) -> Option<Here<'f>> {
     let (changed, preset) = (directory::changed_of(&stat), engine.preset_of(reference)?);
     let stand = engine.stand(reference);
     is_one.then_some(Here { log, fd, reference, inode, uid: stat.st_uid, preset, changed, stand })
+}
+
+/// A directory was made, which is called `name` in the one behind `fd`.
+pub fn note_made(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(made) = openat(fd, name, flags, Mode::empty()) else { return };
+    let handle = seawall_media::handle(&made).ok().and_then(|(kind, bytes)| Handle::new(kind, &bytes));
+    if let Some((stat, handle)) = fstat(&made).ok().zip(handle) {
+        log.engine.directory_is_made((stat.st_dev, stat.st_ino), &handle, &attributes(&stat));
+    }
 }
 
 impl Here<'_> {
@@ -154,12 +164,6 @@ impl Directory for Here<'_> {
         // What stays is in the way of its removal, which reports it.
         if let Ok(open) = self.open() {
             let _ = self.log.daemon.lower_left(open.as_fd());
-        }
-    }
-
-    fn has_directory(&self, inode: (u64, u64)) {
-        if self.preset == Preset::Any {
-            self.log.made.note(inode);
         }
     }
 

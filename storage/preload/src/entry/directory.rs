@@ -5,7 +5,6 @@ use core::ptr;
 
 use libc::{AT_FDCWD, DIR, dirent64};
 use seawall_core::Errno;
-use seawall_core::naming::Holds;
 
 use super::{entry, names, real_or};
 use crate::client::DAEMON;
@@ -228,7 +227,9 @@ pub fn make_way(dir: c_int, path: &CStr) -> bool {
         return false;
     }
     let Ok(fd) = sys::openat(dir, path, flags, 0) else { return false };
-    let lowered = guard::holds(fd) != Holds::More && DAEMON.lower_left(sys::borrow(fd));
+    // The daemon may have lowered one since it was listed.
+    let is_in_the_way = |name: &CStr, shown| shown != Shown::Not && sys::exists(fd, name);
+    let lowered = !look(fd, is_in_the_way) && DAEMON.lower_left(sys::borrow(fd));
     sys::close(fd);
     lowered
 }

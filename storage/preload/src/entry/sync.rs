@@ -38,7 +38,7 @@ entry! {
 /// fsync(2) or fdatasync(2).
 #[inline]
 pub fn durable(fd: c_int, scope: Scope) -> Result<(), Errno> {
-    if named::engine().is_some() && named::first_sync(fd) {
+    if named::joining().is_some() && named::first_sync(fd) {
         return Ok(());
     }
     match classify::look_up_or_register(fd, Intent::Sync) {

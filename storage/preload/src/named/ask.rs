@@ -9,8 +9,8 @@ use seawall_core::{Engine, Errno, policy};
 
 use super::here::{engine, found, here, parent, path_of_any, with_open};
 use crate::client::DAEMON;
+use crate::session;
 use crate::sys::{self, Stat, unsafe_call};
-use crate::{again, session};
 
 /// So many small new files are synced for real before their directory is asked for.
 const SYNCS: u32 = 2;
@@ -27,7 +27,7 @@ static SYNCED: AtomicU32 = AtomicU32::new(0);
 /// fsync(2) or fdatasync(2) of `fd`, if that is a directory in the log, or one that may be.
 pub fn sync_directory(fd: c_int, stat: &Stat) -> Option<Result<(), Errno>> {
     let engine = session::joined().filter(|_| stat.directory)?;
-    if engine.find(stat.dev, stat.ino).is_none() && !again::was_just_made((stat.dev, stat.ino)) {
+    if engine.find(stat.dev, stat.ino).is_none() && !is_new(engine, fd, stat) {
         register(engine, fd, stat);
     }
     let here = found(engine, fd, false, stat)?;
@@ -42,6 +42,41 @@ pub fn sync_parent(path: &[u8]) -> Option<Result<(), Errno>> {
     let path = engine().and_then(|_| sys::copied(path, &mut whole))?;
     let (here, _) = parent(libc::AT_FDCWD, path, &mut room)?;
     here.engine.sync_directory_names(here.who, here.directory, &here)
+}
+
+/// True for a directory that was made lately in one that is in the log. Its first sync waits for no disk if it can enter the log
+/// now. Otherwise it is the disk's, and the next one asks: most get their files, are put in place, and are never synced again, and
+/// to enter the log with a guard costs more than that one sync.
+fn is_new(engine: &Engine, fd: c_int, stat: &Stat) -> bool {
+    let inode = (stat.dev, stat.ino);
+    if !engine.was_made(inode) {
+        return false;
+    }
+    if !engine.grew(inode) || !DAEMON.register_new(sys::borrow(fd)) {
+        engine.was_synced(inode);
+    }
+    true
+}
+
+/// Takes the directory that this path's last part is in into the log, if it was made lately in one that is there. A file in it is
+/// about to be synced.
+pub(super) fn take_new_parent(engine: &'static Engine, path: &CStr) -> bool {
+    let Some((fd, _)) = sys::parent_of(libc::AT_FDCWD, path) else { return false };
+    let mut is_taken = false;
+    if let Some(inode) =
+        sys::fstat(fd).ok().map(|stat| (stat.dev, stat.ino)).filter(|inode| engine.grew(*inode))
+    {
+        let _ = with_open(fd, |open| {
+            is_taken = DAEMON.register_new(sys::borrow(open));
+            Ok(())
+        });
+        if !is_taken {
+            // It is not asked for at every file.
+            engine.shrinks(inode);
+        }
+    }
+    sys::close(fd);
+    is_taken
 }
 
 /// Asks the daemon for a directory. It says no for good where the file system does not keep the order of names.

@@ -8,6 +8,7 @@ use seawall_core::format::{NAME_MAX, NameChange};
 use seawall_core::naming::{self, LARGEST, has_attributes};
 use seawall_core::{Engine, Errno, Turn, certain};
 
+use super::ask;
 use super::content::with_content;
 use super::here::{Here, attributes, engine, handle, parent, path_of_any};
 use crate::again;
@@ -52,7 +53,11 @@ pub fn first_sync(fd: c_int) -> bool {
 fn capture(engine: &'static Engine, fd: c_int, stat: &Stat) -> bool {
     let mut whole = [0; libc::PATH_MAX as usize];
     let mut room = [0; NAME_MAX + 1];
-    let here = path_of_any(engine, fd, &mut whole).and_then(|path| parent(libc::AT_FDCWD, path, &mut room));
+    let Some(path) = path_of_any(engine, fd, &mut whole) else { return false };
+    if let Some((here, name)) = parent(libc::AT_FDCWD, path, &mut room) {
+        return here.capture(fd, name, stat);
+    }
+    let here = ask::take_new_parent(engine, path).then(|| parent(libc::AT_FDCWD, path, &mut room)).flatten();
     here.is_some_and(|(here, name)| here.capture(fd, name, stat))
 }
 

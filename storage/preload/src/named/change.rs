@@ -8,15 +8,17 @@ use seawall_core::naming::{self, Directory, How, Kind};
 use seawall_wire::shm::Preset;
 
 use super::ask;
-use super::here::{engine, itself, parent};
+use super::here::{engine, itself, known, made_below, outside, parent};
 use crate::sys::{self, Stat};
 use crate::{app, errno};
 
 /// A call that may make a file at this path. It learns whether it will, in a directory that is in the log, and whether no preset
 /// wants such a file before its first sync.
 pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, Errno>) -> Result<R, Errno> {
-    let mut room = [0; NAME_MAX + 1];
-    let Some((here, name)) = parent(dir, path, &mut room) else { return call(false) };
+    let (known, mut room) = (known(), [0; NAME_MAX + 1]);
+    let Some((here, name)) = parent(dir, path, &mut room) else {
+        return outside(known, [(dir, path)], false, || call(false));
+    };
     let is_any = here.preset == Preset::Any
         && ![&b"-wal"[..], b"-journal"].iter().any(|end| name.to_bytes().ends_with(end));
     naming::making(&here, name, |is_new| call(is_new && is_any))
@@ -27,11 +29,12 @@ pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, E
 /// # Safety
 /// As mkstemp(3).
 pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> c_int {
-    let mut room = [0; NAME_MAX + 1];
+    let (known, mut room) = (known(), [0; NAME_MAX + 1]);
     // SAFETY: the caller's.
     let path = engine().and_then(|_| unsafe { app::path(template) });
-    let Some((here, _)) = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut room)) else {
-        return call();
+    let Some(path) = path else { return call() };
+    let Some((here, _)) = parent(libc::AT_FDCWD, path, &mut room) else {
+        return outside(known, [(libc::AT_FDCWD, path)], false, call);
     };
     let turn = naming::enter(&here);
     if let Err(error) = turn.allowed() {
@@ -53,19 +56,23 @@ pub unsafe fn making_up(template: *mut c_char, call: impl FnOnce() -> c_int) -> 
 
 /// mkdir(2), symlink(2).
 pub fn making_new<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
-    let mut room = [0; NAME_MAX + 1];
+    let (known, mut room) = (known(), [0; NAME_MAX + 1]);
     match parent(dir, path, &mut room) {
         Some((here, name)) => naming::making_new(&here, name, call),
-        None => call(),
+        None => {
+            let done = outside(known, [(dir, path)], false, call)?;
+            made_below(dir, path);
+            Ok(done)
+        }
     }
 }
 
 /// A call that makes or removes something that no record can say.
 pub fn other<R>(dir: c_int, path: &CStr, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
-    let mut room = [0; NAME_MAX + 1];
+    let (known, mut room) = (known(), [0; NAME_MAX + 1]);
     match parent(dir, path, &mut room) {
         Some((here, _)) => naming::other(&here, call),
-        None => call(),
+        None => outside(known, [(dir, path)], true, call),
     }
 }
 
@@ -75,12 +82,12 @@ pub fn removing_directory<R>(
     path: &CStr,
     call: impl FnOnce() -> Result<R, Errno>,
 ) -> Result<R, Errno> {
-    let mut room = [0; NAME_MAX + 1];
+    let (known, mut room) = (known(), [0; NAME_MAX + 1]);
     let done = match parent(dir, path, &mut room) {
         Some((here, name)) => naming::removing_directory(&here, name, call),
         None => {
             leaving(dir, path);
-            call()
+            outside(known, [(dir, path)], true, call)
         }
     }?;
     ask::after_removal(dir, path);
@@ -91,9 +98,10 @@ pub fn removing_directory<R>(
 pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, Errno>) -> Result<R, Errno> {
     let mut room = [0; NAME_MAX + 1];
     let is_outside = ask::before_change(dir, path);
+    let known = known();
     let done = match parent(dir, path, &mut room) {
         Some((here, name)) => naming::removing(&here, name, call),
-        None => call(false),
+        None => outside(known, [(dir, path)], true, || call(false)),
     }?;
     if is_outside {
         ask::after_change(dir, path);
@@ -130,8 +138,10 @@ fn moving_between<R>(
     how: How,
     call: impl FnOnce(bool) -> Result<R, Errno>,
 ) -> Result<(R, bool), Errno> {
+    let known = known();
     if engine().is_none() {
-        return call(false).map(|done| (done, false));
+        return outside(known, [(old_dir, old), (new_dir, new)], true, || call(false))
+            .map(|done| (done, false));
     }
     let (mut old_room, mut new_room) = ([0; NAME_MAX + 1], [0; NAME_MAX + 1]);
     let from = parent(old_dir, old, &mut old_room);
@@ -154,11 +164,11 @@ fn moving_between<R>(
                 leaving(new_dir, new);
                 leaving(old_dir, old);
             }
-            let done = match from.or(to) {
+            let rename = || match from.or(to) {
                 Some((here, _)) => naming::other(&here, || call(false)),
                 None => call(false),
             };
-            done.map(|done| (done, false))
+            outside(known, [(old_dir, old), (new_dir, new)], true, rename).map(|done| (done, false))
         }
     }
 }
@@ -179,6 +189,7 @@ pub fn linking<R>(
     flags: c_int,
     call: impl FnOnce() -> Result<R, Errno>,
 ) -> Result<R, Errno> {
+    let known = known();
     let (mut old_room, mut new_room) = ([0; NAME_MAX + 1], [0; NAME_MAX + 1]);
     let (from, to) = (parent(old_dir, old, &mut old_room), parent(new_dir, new, &mut new_room));
     match (from.filter(|_| flags == 0), to, nameless(old_dir, old, flags)) {
@@ -196,8 +207,9 @@ pub fn linking<R>(
         }
         (Some((from, name)), Some((here, to)), _) => naming::linking_across((&from, name), (&here, to), call),
         (_, Some((here, _)), _) => naming::other(&here, call),
-        (Some((here, _)), None, _) => naming::beside(&here, call),
-        (None, None, _) => call(),
+        (Some((here, _)), None, _) => outside(known, [(new_dir, new)], false, || naming::beside(&here, call)),
+        // What was synced of a file without a name is not in the record of a name.
+        (None, None, nameless) => outside(known, [(new_dir, new)], nameless.is_some(), call),
     }
 }
 

@@ -4,16 +4,17 @@ use core::ffi::{CStr, c_int};
 
 use seawall_core::file::{Flag, Stand};
 use seawall_core::format::{Attributes, Handle, NAME_MAX, NAMED_HANDLE_MAX};
-use seawall_core::naming::{Directory, Holds, Kind, Known};
+use seawall_core::naming::{self, Directory, Holds, Kind, Known};
 use seawall_core::policy::Manage;
+use seawall_core::stand_in::NOTE;
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
 use seawall_wire::shm::Preset;
 
 use super::content::content_at;
 
 use crate::client::DAEMON;
-use crate::sys::{self, Stat, unsafe_call};
-use crate::{again, guard, owner, session};
+use crate::sys::{self, Stat, entries, unsafe_call};
+use crate::{owner, session};
 
 /// A directory in the log, and the part of a path that is in it.
 pub(super) struct Here {
@@ -120,9 +121,17 @@ impl Directory for Here {
     fn holds(&self) -> Holds {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let Ok(open) = sys::openat(self.fd, c".", flags, 0) else { return Holds::More };
-        let holds = guard::holds(open);
+        let mut holds = Holds::Nothing;
+        let is_more = entries::any_entry(open, |name| {
+            if name == c"." || name == c".." {
+                return false;
+            }
+            // The guards of databases in it are lowered when the kernel has refused.
+            holds = Holds::Guards;
+            name.to_bytes() != NOTE.as_bytes()
+        });
         sys::close(open);
-        holds
+        if is_more { Holds::More } else { holds }
     }
 
     fn clear(&self) {
@@ -131,12 +140,6 @@ impl Directory for Here {
             let _ = DAEMON.lower_left(sys::borrow(open));
             Ok(())
         });
-    }
-
-    fn has_directory(&self, inode: (u64, u64)) {
-        if self.preset == Preset::Any {
-            again::directory_is_made(inode);
-        }
     }
 
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
@@ -156,10 +159,17 @@ pub fn engine() -> Option<&'static Engine> {
     session::joined().filter(|engine| engine.has_directories())
 }
 
+/// The same for a process that is about to change a name, or to sync: it joins the log by that, if it has not before. Many do
+/// nothing else (mkdir, mv, sync), and what they change would be unseen.
+#[inline]
+pub fn joining() -> Option<&'static Engine> {
+    session::engine().filter(|engine| engine.has_directories())
+}
+
 /// True if the call may make a name in a directory that is in the log.
 #[inline]
 pub fn may_make(flags: c_int) -> bool {
-    flags & libc::O_CREAT != 0 && engine().is_some()
+    flags & libc::O_CREAT != 0 && joining().is_some()
 }
 
 /// The directory that a path's last part is in, if it is in the log, and that part.
@@ -171,10 +181,15 @@ pub(super) fn parent<'p>(
     let engine = engine()?;
     let (fd, base) = sys::parent_of(dir, path)?;
     let here = here(engine, fd, true)?;
-    room.get_mut(..base.len())?.copy_from_slice(base);
-    *room.get_mut(base.len())? = 0;
-    let name = CStr::from_bytes_until_nul(room).ok()?;
+    let name = terminated(base, room)?;
     (!name.is_empty()).then_some((here, name))
+}
+
+/// A name as calls take it.
+fn terminated<'p>(name: &[u8], room: &'p mut [u8; NAME_MAX + 1]) -> Option<&'p CStr> {
+    room.get_mut(..name.len())?.copy_from_slice(name);
+    *room.get_mut(name.len())? = 0;
+    CStr::from_bytes_until_nul(room).ok()
 }
 
 /// The directory behind `fd`, if it is in the log. Closes `fd` if it is the call's own and is not.
@@ -200,6 +215,64 @@ pub(super) fn found(engine: &'static Engine, fd: c_int, is_own: bool, stat: &Sta
     let (inode, uid, changed) = ((stat.dev, stat.ino), stat.uid, stat.changed);
     let stand = engine.stand(directory);
     Some(Here { engine, who, directory, fd, is_own, inode, uid, preset, changed, stand })
+}
+
+/// Which directories the log knows, for [`outside`]: asked before one is looked for.
+pub(super) fn known() -> u32 {
+    session::engine().map_or(0, Engine::directories)
+}
+
+/// Runs a call that changes names at these paths, not all of which are in a directory that was in the log a moment ago. `takes`:
+/// it may take names away, or give one to what was synced without. `known`: from before the look.
+pub(super) fn outside<R, const N: usize>(
+    known: u32,
+    paths: [(c_int, &CStr); N],
+    takes: bool,
+    call: impl FnOnce() -> R,
+) -> R {
+    let Some(engine) = session::joined() else { return call() };
+    if takes && engine.has_directories() {
+        paths.iter().filter_map(|(dir, path)| above(*dir, path)).for_each(|inode| engine.shrinks(inode));
+    }
+    let done = call();
+    if engine.directories() != known {
+        // One may have entered the log without what was changed in it meanwhile.
+        entered(paths);
+    }
+    done
+}
+
+#[cold]
+fn entered<const N: usize>(paths: [(c_int, &CStr); N]) {
+    for (dir, path) in paths {
+        let mut room = [0; NAME_MAX + 1];
+        if let Some((here, _)) = parent(dir, path, &mut room) {
+            naming::leaving(&here);
+        }
+    }
+}
+
+/// The inode of the directory that a path's last part is in.
+fn above(dir: c_int, path: &CStr) -> Option<(u64, u64)> {
+    let (fd, _) = sys::parent_of(dir, path)?;
+    let stat = sys::fstat(fd);
+    sys::close(fd);
+    stat.ok().map(|stat| (stat.dev, stat.ino))
+}
+
+/// A directory was made at this path, in one that the log does not know: if that was made lately itself, so was this one.
+pub(super) fn made_below(dir: c_int, path: &CStr) {
+    let Some(engine) = engine() else { return };
+    let Some((fd, base)) = sys::parent_of(dir, path) else { return };
+    let is_made = sys::fstat(fd).is_ok_and(|stat| engine.was_made((stat.dev, stat.ino)));
+    let mut room = [0; NAME_MAX + 1];
+    if is_made && let Some(name) = terminated(base, &mut room) {
+        let made = sys::fstatat(fd, name, libc::AT_SYMLINK_NOFOLLOW).ok().filter(|stat| stat.directory);
+        if let Some((stat, handle)) = made.zip(handle(fd, name, 0)) {
+            engine.directory_is_made((stat.dev, stat.ino), &handle, &attributes(&stat));
+        }
+    }
+    sys::close(fd);
 }
 
 /// Who the file at a name is, or behind a descriptor (an empty name, AT_EMPTY_PATH).

@@ -21,5 +21,5 @@ mod size;
 pub use ask::{sync_directory, sync_parent, synced_for_real};
 pub use capture::{first_sync, next_lsn, settle, settle_all};
 pub use change::{linking, making, making_new, making_up, moving, other, removing, removing_directory};
-pub use here::{engine, may_make};
+pub use here::{engine, joining, may_make};
 pub use size::resizing;

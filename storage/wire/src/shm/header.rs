@@ -52,7 +52,7 @@ words!(Header {
     daemon_epoch: u32 @ 84,
     /// Which zone of a block cache the clients have, 0 for none: they may be served from no other.
     cache_zone: u64 @ 88,
-    /// 1 once a directory was registered.
+    /// How often a directory has entered the table; 0 before the first one.
     directories: u32 @ 96,
     /// 1 once a journal was absent.
     absences: u32 @ 100,

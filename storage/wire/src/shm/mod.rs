@@ -1,10 +1,10 @@
 //! The run-time memory: one mapping, a few arrays of small typed views.
 //!
 //! ```text
-//! header | lanes | files | hash of files | holds | captured files | clients | roots | segments | statistics
+//! header | lanes | files | hash of files | holds | captured files | made directories | clients | roots | segments | statistics
 //! ```
 //!
-//! What lies in a file's slot, in the hash of files and of captured files is not this crate's: their owner is
+//! What lies in a file's slot, in the hash of files and of captured files and made directories is not this crate's: their owner is
 //! `seawall_core::file`, which finds them by [`Shm::file_words`], [`Shm::bucket`] and [`Shm::captured_words`].
 
 mod client;
@@ -80,6 +80,13 @@ impl Shm {
     pub fn captured_words(&self, i: u32) -> Words<'_> {
         let i = (i % Shape::CAPTURED) as usize;
         Words::new(&self.region, self.shape.captured_at() + i * Shape::CAPTURED_BYTES)
+    }
+
+    /// The words of made directory `i` of [`MADE`](Shape::MADE). For their owner, `seawall_core::file`, alone.
+    #[inline]
+    pub fn made_words(&self, i: u32) -> Words<'_> {
+        let i = (i % Shape::MADE) as usize;
+        Words::new(&self.region, self.shape.made_at() + i * Shape::MADE_BYTES)
     }
 
     /// Client slot `i`, or `None` if there is no such slot.

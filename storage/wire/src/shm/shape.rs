@@ -28,6 +28,10 @@ impl Shape {
     pub const CAPTURED: u32 = 4096;
     /// Bytes for one of them.
     pub const CAPTURED_BYTES: usize = 64;
+    /// Directories that were made lately, at once.
+    pub const MADE: u32 = 1024;
+    /// Bytes for one of them.
+    pub const MADE_BYTES: usize = 16;
 
     /// The shape used for a pool of `segments` segments and `files` file slots.
     pub const fn for_pool(segments: u32, files: u32, roots: u32) -> Self {
@@ -59,8 +63,12 @@ impl Shape {
         (self.holds_at() + self.holds as usize * Hold::BYTES).next_multiple_of(64)
     }
 
-    pub(crate) const fn clients_at(self) -> usize {
+    pub(crate) const fn made_at(self) -> usize {
         self.captured_at() + Self::CAPTURED as usize * Self::CAPTURED_BYTES
+    }
+
+    pub(crate) const fn clients_at(self) -> usize {
+        self.made_at() + Self::MADE as usize * Self::MADE_BYTES
     }
 
     pub(crate) const fn roots_at(self) -> usize {

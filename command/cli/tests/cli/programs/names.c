@@ -4,6 +4,7 @@
 //   unique    the same with names that mkstemp makes, each kept, and the one before it removed
 //   parts     TIMES times, as a column store adds a part: makes DIR/tmp, writes and syncs DIR/tmp/rows and DIR/tmp, renames that to
 //             DIR/part-N, and syncs DIR
+//   scratch   TIMES times makes DIR/tmp, writes and syncs DIR/tmp/rows, removes both, and syncs DIR
 //   shelves   makes TIMES directories DIR/shelf-N, writes and syncs a file in each, and syncs each twice, as one that is in use
 //   fsync, msync, dsync, syncfs
 //             writes DIR/file, syncs it, writes it again, and makes that durable so
@@ -85,6 +86,19 @@ static void part(const char *dir, int i) {
     check(within >= 0, "open the part");
     kept(within);
     check(rename(tmp, place) == 0, "rename of the part");
+}
+
+static void scratch(const char *dir, int i) {
+    char tmp[512], rows[600];
+    snprintf(tmp, sizeof tmp, "%s/tmp", dir);
+    snprintf(rows, sizeof rows, "%s/rows", tmp);
+    check(mkdir(tmp, 0750) == 0, "mkdir");
+    int fd = open(rows, O_WRONLY | O_CREAT | O_EXCL, 0640);
+    check(fd >= 0, "open");
+    fill(fd, i);
+    kept(fd);
+    check(rmdir(tmp) != 0, "rmdir of one with a file in it");
+    check(unlink(rows) == 0 && rmdir(tmp) == 0, "unlink, rmdir");
 }
 
 static void shelf(const char *dir, int i) {
@@ -276,7 +290,8 @@ int main(int argc, char **argv) {
     int is_tables = !strcmp(how, "tables"), is_told = !strcmp(how, "told");
     check(is_tables || is_told || fsync(directory) == 0, "fsync of the directory");
     void (*change)(const char *, int) = !strcmp(how, "replace") ? replace : !strcmp(how, "unique") ? unique : !strcmp(how, "parts") ? part
-        : !strcmp(how, "shelves") ? shelf : NULL;
+        : !strcmp(how, "shelves") ? shelf
+        : !strcmp(how, "scratch") ? scratch : NULL;
     for (int i = 1; change && i <= atoi(argv[3]); i++) {
         change(dir, i);
         counted(i);

@@ -72,23 +72,25 @@ impl State {
         Some(directory)
     }
 
-    /// A rename, or an exchange: the directories that it changes. `None` if it fails.
-    fn rename(&mut self, op: Op) -> Option<(usize, usize)> {
+    /// A rename, or an exchange: the directories that it changes, and the one that it replaces. `None` if it fails.
+    fn rename(&mut self, op: Op) -> Option<(usize, usize, Option<usize>)> {
         let (node, over) = (self.at(op.path)?, self.at(op.to));
         // Of two names of one file neither goes.
         if over.as_ref() == Some(&node) || (op.call == "exchange" && over.is_none()) {
             return None;
         }
         let is_directory = |node: &Node| matches!(node, Node::Directory(_));
-        if over.as_ref().is_some_and(|over| is_directory(over) != is_directory(&node))
-            || over.as_ref().is_some_and(is_directory)
-        {
-            return None;
-        }
+        let replaced = match over.as_ref().filter(|_| op.call == "rename") {
+            Some(over) if is_directory(over) != is_directory(&node) => return None,
+            Some(Node::Directory(id)) if !self.directories[id].is_empty() => return None,
+            Some(Node::Directory(id)) => Some(*id),
+            _ => None,
+        };
         self.parent(op.to)?;
         let from = self.put(op.path, over.filter(|_| op.call == "exchange"))?;
         let to = self.put(op.to, Some(node))?;
-        Some((from, to))
+        replaced.iter().for_each(|id| drop(self.directories.remove(id)));
+        Some((from, to, replaced))
     }
 
     fn has(&self, file: usize) -> bool {
@@ -180,10 +182,11 @@ impl History {
                 now.put(op.path, None);
             }
             "rename" | "exchange" => {
-                let (from, to) = now.rename(op)?;
+                let (from, to, replaced) = now.rename(op)?;
                 if from != to {
                     next.across.push((step, from, to));
                 }
+                next.across.extend(replaced.map(|replaced| (step, to, replaced)));
             }
             "fsync" => match now.at(op.path)? {
                 Node::Directory(id) => drop(next.synced.insert(id, step)),

@@ -48,9 +48,6 @@ pub trait Directory: Place + Sized {
     /// It is about to be removed, is out of the log, and holds nothing but guards: those go, and the log knows it no more.
     fn clear(&self) {}
 
-    /// A directory with this inode was just made in it.
-    fn has_directory(&self, _inode: (u64, u64)) {}
-
     /// Calls `op` with what the symbolic link at `name` says. `None`: there is none, or it says too much.
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
 

@@ -1,11 +1,15 @@
-//! Directories between which files moved or got names: what happens in one depends on the others.
+//! Directories between which files moved or got names, and those that the disk never had, with the ones above them: what
+//! happens in one depends on the others.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::PathBuf;
 
 use super::history::History;
 use super::plan::{Plan, Step};
 use super::{At, whole};
+use crate::file::UNBORN;
 use crate::format::{Elsewhere, Handle, NameChange};
 use crate::recover::ground::Ground;
 use crate::recover::report::RecoverError;
@@ -31,7 +35,11 @@ pub(super) struct Group<N> {
 
 /// One directory.
 pub(super) struct Space<N> {
-    pub names: N,
+    /// Once it is there: one that the disk never had is made again.
+    pub names: OnceCell<N>,
+    /// Whose place that takes.
+    unborn: Option<Handle>,
+    pub path: PathBuf,
     owner: u32,
 }
 
@@ -41,10 +49,16 @@ impl Changes {
         let Ground { pool, scan, files, .. } = *ground;
         let mut together = Together::default();
         let mut changes = Vec::new();
+        let unborn: BTreeMap<Handle, u32> =
+            files.iter().filter_map(|(slot, entry)| Some((unborn(entry)?, *slot))).collect();
         for (&lsn, parts) in scan.live.iter().filter(|(_, parts)| are_names(parts)) {
             let slot = parts[0].header.slot;
             let bytes = whole(pool, parts).map_err(|error| unreadable(slot, error))?;
-            let other = decoded(slot, &bytes)?.elsewhere(lsn);
+            let change = decoded(slot, &bytes)?;
+            if let Some(below) = change.file().and_then(|file| unborn.get(&file)) {
+                together.join(slot, *below);
+            }
+            let other = change.elsewhere(lsn);
             let other = other.filter(|(other, lsn)| is_behind(files, *other, *lsn));
             together.join(slot, other.map_or(slot, |(other, _)| other.slot));
             changes.push((lsn, slot));
@@ -95,27 +109,22 @@ impl<N: NameSpace> Group<N> {
         ground: &Ground<'_, L>,
         changes: Changes,
     ) -> Result<Result<Self, (u32, Unwritable)>, RecoverError> {
-        let Ground { pool, locate, scan, roots, files, options } = *ground;
-        let mut spaces = BTreeMap::new();
-        for &slot in &changes.directories {
-            let found = files.get(&slot).ok_or_else(|| "it is not in the table of files".to_owned().into());
-            let found = found.and_then(|entry| {
-                let root = roots.get(&entry.root);
-                let names = locate.directory(root, entry)?;
-                Ok(Space { names, owner: root.map_or(0, |root| root.uid) })
-            });
-            match found {
-                Ok(space) => drop(spaces.insert(slot, space)),
-                Err(why) => return Ok(Err((slot, why))),
-            }
-        }
+        let Ground { pool, scan, files, options, .. } = *ground;
         let mut history = History::default();
         for (lsn, slot) in &changes.changes {
             let parts = scan.live.get(lsn).map(Vec::as_slice).unwrap_or_default();
             let bytes = whole(pool, parts).map_err(|error| unreadable(*slot, error))?;
             history.add(*slot, *lsn, &decoded(*slot, &bytes)?, |other, lsn| is_behind(files, other, lsn));
         }
+        let mut spaces = BTreeMap::new();
+        for &slot in &changes.directories {
+            match Space::of(ground, slot, &history) {
+                Ok(space) => drop(spaces.insert(slot, space)),
+                Err(why) => return Ok(Err((slot, why))),
+            }
+        }
         let mut group = Self { spaces, history, plan: Plan::default(), records: changes.records() };
+        group.open_made();
         if options.replays(pool) {
             match Plan::of(&group.history, &group) {
                 Ok(plan) => group.plan = plan,
@@ -127,9 +136,36 @@ impl<N: NameSpace> Group<N> {
         Ok(Ok(group))
     }
 
+    /// Opens directories that a run which was cut has made again. Those below others come after these.
+    fn open_made(&self) {
+        let open = |space: &Space<N>| {
+            let file = space.unborn.filter(|_| space.names.get().is_none())?;
+            let (at, names) =
+                self.names_of(file).find_map(|at| Some((at, self.names(at.directory).ok()?)))?;
+            let here = names.look(&at.name).ok()??;
+            let is_it = self.history.identity(at, &here) == file;
+            space.names.set(names.inner(&file, Some(&at.name)).ok().filter(|_| is_it)?).ok()
+        };
+        while self.spaces.values().any(|space| open(space).is_some()) {}
+    }
+
+    /// A directory was made again, at its place in this one.
+    pub(super) fn open_again(&self, file: &Handle, place: u32) -> io::Result<()> {
+        let is_it = |space: &&Space<N>| space.unborn == Some(*file) && space.names.get().is_none();
+        let Some(space) = self.spaces.values().find(is_it) else { return Ok(()) };
+        // It was empty a moment ago.
+        let _ = space.names.set(self.names(place)?.inner(file, None)?);
+        Ok(())
+    }
+
+    /// The names that lead to a file in the end.
+    fn names_of(&self, file: Handle) -> impl Iterator<Item = &At> {
+        self.history.names.iter().filter(move |(_, is)| is.now == Some(file)).map(|(at, _)| at)
+    }
+
     /// Where a file will be that is made again, or was made again by a run that was cut.
     pub(super) fn makes_again(&self, file: &Handle) -> Option<At> {
-        let at = self.history.names.iter().find(|(_, is)| is.now == Some(*file)).map(|(at, _)| at)?;
+        let at = self.names_of(*file).next()?;
         let is_made = |step: &Step| matches!(step, Step::Make { file: made, .. } if made == file);
         let is_there = || {
             let names = self.names(at.directory).ok();
@@ -139,25 +175,65 @@ impl<N: NameSpace> Group<N> {
         (self.plan.steps.iter().any(is_made) || is_there()).then(|| at.clone())
     }
 
-    /// One of its directories.
+    /// One of its directories. One that is to be made again is [not found](io::ErrorKind::NotFound) before.
     pub(super) fn names(&self, directory: u32) -> io::Result<&N> {
-        let space = self.spaces.get(&directory).map(|space| &space.names);
-        space.ok_or_else(|| io::Error::other("its directory was not found"))
+        let space =
+            self.spaces.get(&directory).ok_or_else(|| io::Error::other("its directory was not found"))?;
+        let is_not_made = || io::Error::new(io::ErrorKind::NotFound, "its directory was not made");
+        space.names.get().ok_or_else(is_not_made)
     }
+
+    fn opened(&self, directory: u32) -> Option<&N> {
+        self.spaces.get(&directory)?.names.get()
+    }
+}
+
+impl<N: NameSpace> Space<N> {
+    /// The directory in this slot. One that the disk never had, and that has a name in the end, is there later.
+    fn of<L: Locate<Names = N>>(
+        ground: &Ground<'_, L>,
+        slot: u32,
+        history: &History,
+    ) -> Result<Self, Unwritable> {
+        let Ground { pool, locate, roots, files, options, .. } = *ground;
+        let entry = files.get(&slot).ok_or_else(|| "it is not in the table of files".to_owned())?;
+        let root = roots.get(&entry.root);
+        let is_wanted = |file: &Handle| history.wanted().any(|wanted| wanted == *file);
+        let space = |names, unborn, path| {
+            let owner = root.map_or(0, |root| root.uid);
+            Self { names, unborn, path, owner }
+        };
+        match locate.directory(root, entry) {
+            Ok(names) => {
+                let path = names.path();
+                Ok(space(OnceCell::from(names), None, path))
+            }
+            Err(why) => match unborn(entry).filter(|file| options.replays(pool) && is_wanted(file)) {
+                Some(file) => Ok(space(OnceCell::new(), Some(file), ground.path(entry))),
+                None => Err(why),
+            },
+        }
+    }
+}
+
+/// How records refer to a directory that the disk may lack.
+fn unborn(entry: &FileEntry) -> Option<Handle> {
+    let is_unborn = entry.is_directory && entry.watermark == UNBORN;
+    Handle::new(entry.identity.kind, &entry.identity.handle).filter(|_| is_unborn)
 }
 
 impl<N: NameSpace> Look for Group<N> {
     fn look(&self, at: &At) -> Result<Option<Here>, String> {
-        let names = self.names(at.directory).map_err(|error| error.to_string())?;
-        names.look(&at.name)
+        // Nothing is in one that is made again later.
+        self.opened(at.directory).map_or(Ok(None), |names| names.look(&at.name))
     }
 
     fn is_kept(&self, directory: u32, file: &Handle) -> bool {
-        self.spaces.get(&directory).is_some_and(|space| space.names.is_kept(file))
+        self.opened(directory).is_some_and(|names| names.is_kept(file))
     }
 
     fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>> {
-        self.spaces.get(&directory)?.names.name_of(file)
+        self.opened(directory)?.name_of(file)
     }
 
     fn owner(&self, directory: u32) -> u32 {
@@ -165,7 +241,7 @@ impl<N: NameSpace> Look for Group<N> {
     }
 
     fn is_full(&self, at: &At) -> bool {
-        self.names(at.directory).is_ok_and(|names| names.is_full(&at.name))
+        self.opened(at.directory).is_some_and(|names| names.is_full(&at.name))
     }
 }
 

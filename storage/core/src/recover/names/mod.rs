@@ -63,7 +63,7 @@ impl<N: NameSpace> Names<N> {
             let records = changes.records();
             match Group::of(ground, changes)? {
                 Ok(group) => {
-                    report.files.extend(group.spaces.values().map(|space| space.names.path()));
+                    report.files.extend(group.spaces.values().map(|space| space.path.clone()));
                     groups.push(group);
                 }
                 Err((slot, Unwritable::Lost(why))) => {
@@ -142,7 +142,11 @@ impl<N: NameSpace> Names<N> {
             let wanted: Vec<Handle> = group.history.wanted().collect();
             let each = |act: &dyn Fn(&N) -> io::Result<()>| {
                 group.spaces.iter().try_for_each(|(slot, space)| {
-                    act(&space.names).map_err(|error| group.failed_in(*slot, "sync", error))
+                    space
+                        .names
+                        .get()
+                        .map_or(Ok(()), act)
+                        .map_err(|error| group.failed_in(*slot, "sync", error))
                 })
             };
             each(&|names| names.sync())?;
@@ -157,7 +161,7 @@ impl<N: NameSpace> Names<N> {
             for (slot, space) in &group.spaces {
                 let here = group.history.names.keys().filter(|at| at.directory == *slot);
                 let names: Vec<&[u8]> = here.map(|at| at.name.as_slice()).collect();
-                space.names.end(&names);
+                space.names.get().into_iter().for_each(|is| is.end(&names));
             }
         }
     }
@@ -167,7 +171,8 @@ impl<N: NameSpace> Group<N> {
     fn take(&self, pool: &Pool, scan: &Scan, step: &Step, report: &mut Report) -> io::Result<()> {
         match step {
             Step::Make { file, place, attributes, target } => {
-                self.names(*place)?.make(file, attributes, target.as_deref())
+                self.names(*place)?.make(file, attributes, target.as_deref())?;
+                if attributes.is_directory() { self.open_again(file, *place) } else { Ok(()) }
             }
             Step::Fill { file, place, at, lsn } => {
                 let parts = scan.live.get(lsn).ok_or_else(|| io::Error::other("its record is gone"))?;
@@ -197,7 +202,7 @@ impl<N: NameSpace> Group<N> {
     }
 
     fn failed_in(&self, directory: u32, doing: &'static str, error: io::Error) -> RecoverError {
-        let file = self.spaces.get(&directory).map(|space| space.names.path()).unwrap_or_default();
+        let file = self.spaces.get(&directory).map(|space| space.path.clone()).unwrap_or_default();
         RecoverError::Io { file, doing, error }
     }
 }

@@ -8,7 +8,9 @@
 //! | N2 | no | yes | it never reached the disk: it is made again |
 //! | N3 | no | no, or it is in the directory under a name that the log does not know | somebody else removed or moved it: refused |
 //!
-//! A file that no name leads to in the end is not made, whatever the log holds of it (N4).
+//! A file that no name leads to in the end is not made, whatever the log holds of it (N4). If the disk has it at one of these
+//! names and at another that the log does not know, the content in the log is written first (N11): its removal there may be what
+//! the disk lacks.
 //!
 //! A name:
 //!
@@ -27,7 +29,7 @@ use std::io;
 use rustix::io::Errno;
 
 use crate::format::{Attributes, Handle};
-use crate::recover::target::{At, Look};
+use crate::recover::target::{At, Here, Look};
 
 use super::history::{History, Name};
 
@@ -59,9 +61,12 @@ impl Step {
         matches!(self, Self::Put { .. } | Self::Remove { .. })
     }
 
-    /// True if the step may succeed after others: a directory goes into one that is still below it.
+    /// True if the step may succeed after others: a directory goes into one that is still below it, or a file into one that is
+    /// still to be made.
     pub(super) fn waits(&self, error: &io::Error) -> bool {
-        matches!(self, Self::Keep { .. }) && error.raw_os_error() == Some(Errno::INVAL.raw_os_error())
+        let is_below =
+            matches!(self, Self::Keep { .. }) && error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
+        is_below || error.kind() == io::ErrorKind::NotFound && error.raw_os_error().is_none()
     }
 
     /// The directory in which the step takes place.
@@ -132,6 +137,8 @@ struct Facts<'a, L> {
     look: &'a L,
     /// The file that each name leads to on the disk.
     there: BTreeMap<&'a At, Option<Handle>>,
+    /// Names of files that have others there.
+    shared: BTreeSet<&'a At>,
     /// The files that names lead to in the end, each with one of these names: the same in every run.
     wanted: BTreeMap<Handle, &'a At>,
 }
@@ -147,19 +154,24 @@ struct Names {
 
 impl<'a, L: Look> Facts<'a, L> {
     fn of(history: &'a History, look: &'a L) -> Result<Self, Conflict> {
-        let mut facts = Self { history, look, there: BTreeMap::new(), wanted: BTreeMap::new() };
+        let mut facts =
+            Self { history, look, there: BTreeMap::new(), shared: BTreeSet::new(), wanted: BTreeMap::new() };
         for at in history.names.keys() {
-            let here = facts.found(at)?;
-            facts.there.insert(at, here);
+            let here = facts.here(at)?;
+            facts.shared.extend(here.as_ref().filter(|here| here.has_others).map(|_| at));
+            facts.there.insert(at, here.map(|here| history.identity(at, &here)));
         }
         facts.wanted = history.names.iter().filter_map(|(at, is)| Some((facts.now(at, is)?, at))).collect();
         Ok(facts)
     }
 
+    fn here(&self, at: &At) -> Result<Option<Here>, Conflict> {
+        self.look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))
+    }
+
     /// The file at this name on the disk.
     fn found(&self, at: &At) -> Result<Option<Handle>, Conflict> {
-        let here = self.look.look(at).map_err(|why| Conflict::Unseen(at.clone(), why))?;
-        Ok(here.map(|here| self.history.identity(at, &here)))
+        Ok(self.here(at)?.map(|here| self.history.identity(at, &here)))
     }
 
     /// The file that the name leads to in the end (N10).
@@ -217,7 +229,15 @@ impl<'a, L: Look> Facts<'a, L> {
             let content = known.and_then(|known| known.content());
             steps.extend(content.map(|lsn| Step::Fill { file, place, at, lsn }));
         }
+        steps.extend(self.shared.iter().filter_map(|at| self.filled(at)));
         Ok(steps)
+    }
+
+    /// N11.
+    fn filled(&self, at: &At) -> Option<Step> {
+        let file = self.there[at].filter(|file| !self.wanted.contains_key(file))?;
+        let lsn = self.history.files.get(&file)?.content()?;
+        Some(Step::Fill { file, place: at.directory, at: Some(at.clone()), lsn })
     }
 
     /// A name at which the disk has this file: one that the log's changes are about, or one that the file had before.

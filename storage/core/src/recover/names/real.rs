@@ -158,6 +158,12 @@ fn modified_at((tv_sec, tv_nsec): (i64, u32)) -> Timestamps {
     Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification }
 }
 
+/// True if it has more names than one. The links of a directory are those that are in it.
+fn has_others(file: &File) -> bool {
+    let is_directory = |stat: &rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 1 && !is_directory(&stat))
+}
+
 /// What a symbolic link says. `None`: it is none.
 fn target(file: &File) -> Option<Vec<u8>> {
     rustix::fs::readlinkat(file, "", Vec::new()).ok().map(std::ffi::CString::into_bytes)
@@ -204,6 +210,7 @@ impl NameSpace for RealDirectory {
             itself,
             stands_for: self.stands_for(&file),
             target: target(&file),
+            has_others: has_others(&file),
         }))
     }
 
@@ -305,6 +312,12 @@ impl NameSpace for RealDirectory {
         }
         rustix::fs::fsync(&self.directory)?;
         Ok(certain::check(self.directory.as_fd())?)
+    }
+
+    fn inner(&self, file: &Handle, name: Option<&[u8]>) -> io::Result<Self> {
+        let place = place(file);
+        let at = name.map_or(place.as_path(), |name| Path::new(OsStr::from_bytes(name)));
+        Ok(Self::new(File::from(self.below(at)?), self.path.join(at), self.pool, self.power_lost))
     }
 
     fn end(&self, names: &[&[u8]]) {

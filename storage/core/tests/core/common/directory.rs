@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use super::World;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::format::{Across, Attributes, Handle, NameChange, Replaced};
-use seawall_core::{Errno, FileRef, Place, Turn, certain, directory};
+use seawall_core::{Errno, FileRef, Place, Registered, Turn, certain, directory};
 use seawall_media::identity;
 use seawall_stats::Class;
 
@@ -70,7 +70,37 @@ impl<'w> Directory<'w> {
         Self::at_path(world, path)
     }
 
+    /// A new one in this one, in the log before the disk has it, with files of these names.
+    pub fn unborn(&self, name: &str, files: &[&str]) -> Self {
+        let path = self.make_directory(name);
+        files.iter().for_each(|file| fs::write(path.join(file), "").expect("made"));
+        let (registered, directory) = Self::registered(self.world, path, Begins::Unborn);
+        let record = |turn: &Turn<'_, Self>| {
+            files.iter().all(|file| turn.log(&made(file.as_bytes(), &directory.at(file))))
+        };
+        let admitted = registered.admit_with_names(self.world.who(0), &directory, record);
+        assert_eq!(admitted, Some(directory.name), "room to be found");
+        directory
+    }
+
+    /// The same, whose names get no records.
+    pub fn unrecorded(&self, name: &str) -> Self {
+        let path = self.make_directory(name);
+        let (registered, directory) = Self::registered(self.world, path, Begins::Unborn);
+        registered.admit_with_names(self.world.who(0), &directory, |_| false).expect("room to be found");
+        directory
+    }
+
     fn at_path(world: &'w World, path: PathBuf) -> Self {
+        let (registered, directory) = Self::registered(world, path, Begins::Outside);
+        registered.admit(world.who(0), || Ok(())).expect("room to be found");
+        directory.fsync();
+        assert!(world.engine.state(directory.name).has(Flag::TRACKED));
+        directory.synced.borrow_mut().clear();
+        directory
+    }
+
+    fn registered(world: &'w World, path: PathBuf, begins: Begins) -> (Registered<'w>, Self) {
         let file = File::open(&path).expect("open");
         let meta = file.metadata().expect("its inode");
         let registered = world.engine.register(&Newcomer {
@@ -79,17 +109,23 @@ impl<'w> Directory<'w> {
             hint: path.strip_prefix(world.dir.path()).expect("below"),
             inode: (meta.dev(), meta.ino()),
             class: Class::Other,
-            begins: Begins::Outside,
+            begins,
             is_named_by_directory: true,
             is_directory: true,
         });
-        let name = registered.expect("a slot").admit(world.who(0), || Ok(())).expect("room to be found");
+        let registered = registered.expect("a slot");
         let (synced, meanwhile) = (RefCell::default(), RefCell::default());
-        let directory = Self { world, file, name, path: RefCell::new(path), synced, meanwhile };
-        directory.fsync();
-        assert!(world.engine.state(name).has(Flag::TRACKED));
-        directory.synced.borrow_mut().clear();
-        directory
+        let name = registered.file();
+        (registered, Self { world, file, name, path: RefCell::new(path), synced, meanwhile })
+    }
+
+    /// mkdir(2).
+    pub fn make_directory(&self, name: &str) -> PathBuf {
+        let (turn, path) = (self.turn(), self.at(name));
+        fs::create_dir(&path).expect("made");
+        assert!(turn.log(&made(name.as_bytes(), &path)));
+        turn.finish();
+        path
     }
 
     /// It is there now.
@@ -114,8 +150,7 @@ impl<'w> Directory<'w> {
     pub fn make(&self, name: &str) -> PathBuf {
         let (turn, path) = (self.turn(), self.at(name));
         fs::write(&path, "").expect("made");
-        let attributes = attributes(&path);
-        assert!(turn.log(&NameChange::Made { name: name.as_bytes(), file: handle(&path), attributes }));
+        assert!(turn.log(&made(name.as_bytes(), &path)));
         turn.finish();
         path
     }
@@ -128,6 +163,15 @@ impl<'w> Directory<'w> {
             has_others: false
         }));
         fs::remove_file(path).expect("removed");
+        turn.finish();
+    }
+
+    /// rmdir(2).
+    pub fn remove_directory(&self, name: &str) {
+        let (turn, path) = (self.turn(), self.at(name));
+        let gone = NameChange::Gone { name: name.as_bytes(), file: handle(&path), has_others: false };
+        assert!(turn.log(&gone));
+        fs::remove_dir(path).expect("removed");
         turn.finish();
     }
 
@@ -172,6 +216,15 @@ impl<'w> Directory<'w> {
         done.expect("it is known").expect("no error");
         self.synced.borrow().len() > before
     }
+}
+
+/// The record of a new file or directory.
+fn made<'n>(name: &'n [u8], path: &Path) -> NameChange<'n> {
+    let mut attributes = attributes(path);
+    if path.is_dir() {
+        attributes.mode |= Attributes::DIRECTORY;
+    }
+    NameChange::Made { name, file: handle(path), attributes }
 }
 
 pub fn attributes(path: &Path) -> Attributes {

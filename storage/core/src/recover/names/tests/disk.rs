@@ -39,7 +39,7 @@ impl Look for Disk {
             let target = target(file(&inode.is)).map(|says| says.to_vec());
             // Symbolic links carry no mark.
             let stands_for = (inode.is_another && target.is_none()).then_some(inode.is);
-            Here { itself: inode.itself, stands_for, target }
+            Here { itself: inode.itself, stands_for, target, has_others: false }
         };
         Ok(self.names.get(at).map(|inode| here(&self.inodes[*inode])))
     }

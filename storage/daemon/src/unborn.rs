@@ -1,0 +1,185 @@
+//! New directories that enter the log before the disk has them.
+//!
+//! The log of the one above has their name, and their own gets a record of each name that is in them by then. So nothing waits for
+//! the disk: recovery makes such a directory again, if the disk never had it, and then what is in it.
+//!
+//! Not handled here: what a directory must be to be in the log at all ([`directories`]).
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use seawall_core::format::{Attributes, Handle, NameChange};
+use seawall_core::naming::has_attributes;
+use seawall_core::{FileRef, Turn, policy};
+
+use crate::directories::{self, Admissible, Named};
+use crate::parts::files::{Managed, path_of};
+use crate::state::Daemon;
+use crate::unmanaged::{BYPASS, LATER, Unmanaged};
+
+/// A directory with more names is synced.
+const MOST: usize = 64;
+/// How many new directories may be above it that are not in the log either.
+const DEEPEST: u32 = 16;
+
+/// Takes the directory behind `fd` into the log.
+pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
+    let path = path_of(fd).map_err(|_| BYPASS)?;
+    let root = policy::decide_directory(daemon.engine.shm(), path.as_os_str().as_bytes()).ok_or(BYPASS)?;
+    let _alone = daemon.registering.turn();
+    if daemon.registering.is_given_up() {
+        return Err(LATER);
+    }
+    register_in_turn(daemon, fd, path, root, DEEPEST)
+}
+
+fn register_in_turn(
+    daemon: &Daemon,
+    fd: &OwnedFd,
+    path: PathBuf,
+    root: u32,
+    deepest: u32,
+) -> Result<FileRef, Unmanaged> {
+    let stat = fstat(fd).map_err(|_| BYPASS)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return Err(BYPASS);
+    }
+    if let Some(known) = daemon.engine.find(stat.st_dev, stat.st_ino) {
+        return Ok(known);
+    }
+    let above = above(daemon, &path, root, deepest)?;
+    let newcomer = directories::admissible(daemon, fd, &stat, path, root)?;
+    // Nobody is waited for: whoever changes names there may wait for this. And nobody moves it meanwhile.
+    let turn = daemon.engine.try_enter_directory(daemon.me(), above.reference, above.as_ref());
+    let turn = turn.filter(Turn::is_in_log).ok_or(LATER)?;
+    let entered = enter(daemon, newcomer, (&turn, &above), &stat);
+    turn.finish();
+    entered
+}
+
+/// The directory above it, if the log knows that one, or may know it now.
+fn above(daemon: &Daemon, path: &Path, root: u32, deepest: u32) -> Result<Arc<Managed>, Unmanaged> {
+    let above = path.parent().ok_or(BYPASS)?;
+    if policy::decide_directory(daemon.engine.shm(), above.as_os_str().as_bytes()) != Some(root) {
+        return Err(BYPASS);
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(above, flags, Mode::empty()).map_err(|_| LATER)?;
+    let stat = fstat(&fd).map_err(|_| LATER)?;
+    let known = match daemon.engine.find(stat.st_dev, stat.st_ino) {
+        Some(known) => known,
+        None if deepest == 0 => return Err(LATER),
+        None => register_in_turn(daemon, &fd, above.to_owned(), root, deepest - 1)?,
+    };
+    daemon.files.get(known.slot).filter(|above| above.reference == known && above.is_directory).ok_or(LATER)
+}
+
+/// Makes a record of its name as it is now, and takes it into the log.
+fn enter(
+    daemon: &Daemon,
+    newcomer: Admissible<'_>,
+    (turn, above): (&Turn<'_, Managed>, &Managed),
+    stat: &Stat,
+) -> Result<FileRef, Unmanaged> {
+    let name = newcomer.path.file_name().ok_or(BYPASS)?.to_owned();
+    let found = statat(&above.file, &name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_there = found.is_ok_and(|found| (found.st_dev, found.st_ino) == (stat.st_dev, stat.st_ino));
+    let preset = newcomer.entry.preset;
+    let is_kept = policy::keeps_name(preset, name.as_bytes());
+    // The look before spares a directory that cannot enter so the entry, and its maker a second sync.
+    if !is_there
+        || !is_kept
+        || has_attributes(newcomer.fd.as_fd())
+        || entries(newcomer.fd, stat.st_uid).is_none()
+    {
+        return Err(LATER);
+    }
+    let file = newcomer.handle().ok_or(BYPASS)?;
+    let as_made = attributes(stat);
+    let is_as_made = || daemon.engine.is_as_made((stat.st_dev, stat.st_ino), &file, &as_made);
+    if !is_as_made() {
+        return Err(LATER);
+    }
+    let attributes = Attributes { mode: as_made.mode | Attributes::DIRECTORY, ..as_made };
+    if !turn.log(&NameChange::Made { name: name.as_bytes(), file, attributes }) {
+        return Err(LATER);
+    }
+    let record = |turn: &Turn<'_, Managed>, it: &Managed| {
+        // Asked again: whoever takes a name away says so before, and looks for this directory afterwards.
+        let entries = entries(&it.file, stat.st_uid).filter(|_| is_as_made());
+        entries.is_some_and(|entries| {
+            let mut kept = entries.iter().filter(|entry| policy::keeps_name(preset, entry.name.as_bytes()));
+            kept.all(|entry| turn.log(&entry.made()))
+        })
+    };
+    let entered = directories::enter(daemon, newcomer, Some(Named { above, record: &record }));
+    daemon.engine.was_synced((stat.st_dev, stat.st_ino));
+    entered
+}
+
+/// By no more than a path.
+const LOOKING: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// What is in it.
+struct Entry {
+    name: OsString,
+    file: Handle,
+    attributes: Attributes,
+    /// What a symbolic link says.
+    target: Option<Vec<u8>>,
+}
+
+impl Entry {
+    /// The record of its name.
+    fn made(&self) -> NameChange<'_> {
+        let (name, file, attributes) = (self.name.as_bytes(), self.file, self.attributes);
+        match &self.target {
+            Some(target) => NameChange::Symlink { name, file, attributes, target },
+            None => NameChange::Made { name, file, attributes },
+        }
+    }
+}
+
+/// Everything in it. `None`: that is too much, or something that no record can make again.
+fn entries(directory: impl AsFd, owner: u32) -> Option<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in rustix::fs::Dir::read_from(&directory).ok()? {
+        let entry = entry.ok()?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        if entries.len() == MOST {
+            return None;
+        }
+        entries.push(entry_at(directory.as_fd(), name, owner)?);
+    }
+    Some(entries)
+}
+
+fn entry_at(directory: BorrowedFd<'_>, name: &OsStr, owner: u32) -> Option<Entry> {
+    let looked_at = openat(directory, name, LOOKING, Mode::empty()).ok()?;
+    let stat = fstat(&looked_at).ok().filter(|stat| stat.st_uid == owner)?;
+    let (kind, bytes) = seawall_media::handle(&looked_at).ok()?;
+    let file = Handle::new(kind, &bytes)?;
+    let mut attributes = attributes(&stat);
+    let target = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if stat.st_nlink == 1 => None,
+        FileType::Directory => {
+            attributes.mode |= Attributes::DIRECTORY;
+            None
+        }
+        FileType::Symlink => Some(readlinkat(&looked_at, "", Vec::new()).ok()?.into_bytes()),
+        _ => return None,
+    };
+    Some(Entry { name: name.to_owned(), file, attributes, target })
+}
+
+fn attributes(stat: &Stat) -> Attributes {
+    let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
+    Attributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid, modified }
+}
