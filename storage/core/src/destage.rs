@@ -294,8 +294,9 @@ impl<'e> Destager<'e> {
         certain::check(fd).inspect_err(|_| self.engine.distrust(slot.file()))?;
         // The check has changed the time. An unseen change by somebody else still shows.
         inside.is_known_up_to(if is_known { changed(fd) } else { 0 });
+        let pool = self.engine.pool();
         if last > slot.watermark() {
-            slot.raise_watermark(self.engine.pool(), last)?;
+            slot.raise_watermark(pool, last)?;
         }
         Ok(())
     }
