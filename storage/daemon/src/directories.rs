@@ -48,6 +48,9 @@ fn register_in_turn(
     if let Some(known) = daemon.engine.find(stat.st_dev, stat.st_ino) {
         return Ok(known);
     }
+    if evict::is_full(daemon) && daemon.crowding.is_gone((stat.st_dev, stat.st_ino)) {
+        return Err(LATER);
+    }
     let newcomer = admissible(daemon, fd, stat, path, root)?;
     enter(daemon, newcomer, None)
 }

@@ -36,10 +36,15 @@ pub(crate) fn capacity(pool: &Pool, cache: Option<&Zone>) -> usize {
     files.clamp(1, u64::from(pool.superblock.files)) as usize
 }
 
+/// True if every entry has a file.
+pub(crate) fn is_full(daemon: &Daemon) -> bool {
+    daemon.files.count() >= capacity(&daemon.pool, daemon.cache.as_ref())
+}
+
 /// True if one more file can be managed, after an eviction if need be.
 pub(crate) fn has_room(daemon: &Daemon) -> bool {
     let capacity = capacity(&daemon.pool, daemon.cache.as_ref());
-    if daemon.files.count() < capacity || daemon.crowding.try_again(|| make_room(daemon)) {
+    if !is_full(daemon) || daemon.crowding.try_again(|| make_room(daemon)) {
         return true;
     }
     daemon.crowding.count_turned_away();
@@ -88,6 +93,9 @@ pub(crate) fn evict(daemon: &Daemon, slot: u32) -> bool {
     if gone {
         forget::strike_out(daemon, slot, (managed.dev, managed.ino));
         daemon.crowding.count_evicted();
+        if managed.is_directory {
+            daemon.crowding.note_gone((managed.dev, managed.ino));
+        }
     }
     if !managed.is_directory {
         sys::lease(managed.file.as_fd(), F_UNLCK);

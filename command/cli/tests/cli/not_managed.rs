@@ -160,9 +160,8 @@ fn mariadb_with_a_user_of_its_own_is_logged() {
     for program in ["mariadbd", "mariadbd-safe"] {
         let mut run =
             place.command(&["run", "--emulated", "--size", "16M", "--pool", place.pool(), "--", program]);
-        let run = run.args(server.options()).arg("--user=mysql").stdout(Stdio::null()).stderr(Stdio::null());
-        let mut run = run.spawn().expect("starts");
-        wait_for("the server", || sql("create database if not exists d"));
+        let run = server.serve(run.args(server.options()).arg("--user=mysql").stderr(Stdio::null()));
+        assert!(sql("create database if not exists d"));
         assert!(sql("create or replace table d.t (x int) engine=innodb; insert into d.t values (1)"));
         let status = place.status();
         let logged = status["files"].as_array().expect("files").iter().any(|file| {
@@ -171,6 +170,6 @@ fn mariadb_with_a_user_of_its_own_is_logged() {
         });
         assert!(logged, "{program}: {status}");
         assert!(sql("shutdown"));
-        assert!(run.wait().expect("ends").success(), "{program}");
+        assert!(run.wait().success(), "{program}");
     }
 }

@@ -116,16 +116,13 @@ fn a_crash_of_mariadb_shows_how_fast_its_redo_is_replayed() {
         let mut run = place.command(&["run", "--user", "mysql", "--emulated", "--size", "64M"]);
         run.args(["--pool", place.pool(), "--recovery", "1s", "--", "mariadbd"]).args(server.options());
         run.env("XDG_DATA_HOME", place.file("state"));
-        let run = run.stdout(Stdio::null()).stderr(std::fs::File::create(&said).expect("made")).spawn();
-        let run = run.expect("starts");
-        wait_for("the server", || sql("SELECT 1"));
-        run
+        server.serve(run.stderr(std::fs::File::create(&said).expect("made")))
     };
-    let mut run = start();
+    let run = start();
     assert!(sql(FILLS));
     common::kill(common::child(run.id(), "mariadbd").into());
-    assert!(!run.wait().expect("ends").success());
-    let mut run = start();
+    assert!(!run.wait().success());
+    let run = start();
     wait_for("what the recovery showed", || {
         std::fs::read_to_string(&said).expect("written").contains(" of redo replayed")
     });
@@ -133,7 +130,7 @@ fn a_crash_of_mariadb_shows_how_fast_its_redo_is_replayed() {
     let kept = std::fs::read(kept.next().expect("a file").expect("read").path()).expect("read");
     let kept: serde_json::Value = serde_json::from_slice(&kept).expect("JSON");
     assert_eq!(kept["measured"], true, "{kept}");
-    assert!(sql("SHUTDOWN") && run.wait().expect("ends").success());
+    assert!(sql("SHUTDOWN") && run.wait().success());
 }
 
 #[test]

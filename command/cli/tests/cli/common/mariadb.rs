@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use super::{Place, has, is_root};
+use super::{Place, has, is_root, wait_for};
 
 pub struct Mariadb {
     pub place: Place,
@@ -40,10 +40,43 @@ impl Mariadb {
         ["--no-defaults".into(), self.data(), socket, "--skip-networking".into()]
     }
 
+    /// Runs the server by this command until it is there.
+    pub fn serve(&self, command: &mut Command) -> Serving {
+        let serving = Serving(command.stdout(Stdio::null()).spawn().expect("starts"));
+        wait_for("the server", || self.sql("SELECT 1"));
+        serving
+    }
+
     /// True if the server did it.
     pub fn sql(&self, what: &str) -> bool {
         let mut client = Command::new("mariadb");
         client.args(["--no-defaults", "-u", "root", "-e", what, "--socket"]).arg(&self.socket);
         client.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("runs").success()
+    }
+}
+
+/// A command that runs the server. A test that fails leaves neither behind.
+pub struct Serving(Child);
+
+impl Serving {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// How it ended.
+    pub fn wait(mut self) -> ExitStatus {
+        self.0.wait().expect("ends")
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            for pid in seawall_media::process::tree(self.id()) {
+                let _ = Command::new("kill").args(["-s", "KILL", &pid.to_string()]).status();
+            }
+            let _ = self.0.wait();
+        }
     }
 }

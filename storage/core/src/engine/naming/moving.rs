@@ -99,9 +99,9 @@ pub fn moving_across<D: Directory, R>(
         // The kernel reports it.
         return call(false);
     }
-    let ahead = match from.at(name) {
-        moving @ Some(Known { kind: Kind::Directory, .. }) => {
-            ahead(moving, (to, to_name, to.at(to_name)), how)
+    let ahead = match to.at(to_name) {
+        victim @ Some(Known { kind: Kind::Directory, .. }) => {
+            ahead(from.at(name), (to, to_name, victim), how)
         }
         _ => Emptied::Unknown,
     };
