@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use crate::common::mariadb::Mariadb;
 use crate::common::postgres::Postgres;
-use crate::common::{Place, SEAWALL, Said, has, is_root, wait_for};
+use crate::common::{Place, SEAWALL, Said, has, is_root};
 
 /// Nobody's, on every distribution.
 const NOBODY: u32 = 65534;

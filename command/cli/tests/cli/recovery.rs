@@ -1,7 +1,7 @@
 //! `--recovery`: checkpoints that are near, and a start after a crash that asks little of anybody.
 
 use crate::common;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::common::mariadb::Mariadb;
 use crate::common::postgres::Postgres;

@@ -72,16 +72,20 @@ static void replace(const char *dir, int i) {
     check(rename(new, store) == 0, "rename");
 }
 
+static void made(const char *within, const char *file, int i) {
+    check(mkdir(within, 0750) == 0, "mkdir");
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL, 0640);
+    check(fd >= 0, "open");
+    fill(fd, i);
+    kept(fd);
+}
+
 static void part(const char *dir, int i) {
     char tmp[512], rows[600], place[512];
     snprintf(tmp, sizeof tmp, "%s/tmp", dir);
     snprintf(rows, sizeof rows, "%s/rows", tmp);
     snprintf(place, sizeof place, "%s/part-%d", dir, i);
-    check(mkdir(tmp, 0750) == 0, "mkdir");
-    int fd = open(rows, O_WRONLY | O_CREAT | O_EXCL, 0640);
-    check(fd >= 0, "open");
-    fill(fd, i);
-    kept(fd);
+    made(tmp, rows, i);
     int within = open(tmp, O_RDONLY | O_DIRECTORY);
     check(within >= 0, "open the part");
     kept(within);
@@ -92,11 +96,7 @@ static void scratch(const char *dir, int i) {
     char tmp[512], rows[600];
     snprintf(tmp, sizeof tmp, "%s/tmp", dir);
     snprintf(rows, sizeof rows, "%s/rows", tmp);
-    check(mkdir(tmp, 0750) == 0, "mkdir");
-    int fd = open(rows, O_WRONLY | O_CREAT | O_EXCL, 0640);
-    check(fd >= 0, "open");
-    fill(fd, i);
-    kept(fd);
+    made(tmp, rows, i);
     check(rmdir(tmp) != 0, "rmdir of one with a file in it");
     check(unlink(rows) == 0 && rmdir(tmp) == 0, "unlink, rmdir");
 }
@@ -105,11 +105,7 @@ static void shelf(const char *dir, int i) {
     char shelf[512], book[600];
     snprintf(shelf, sizeof shelf, "%s/shelf-%d", dir, i);
     snprintf(book, sizeof book, "%s/book", shelf);
-    check(mkdir(shelf, 0750) == 0, "mkdir");
-    int fd = open(book, O_WRONLY | O_CREAT | O_EXCL, 0640);
-    check(fd >= 0, "open");
-    fill(fd, i);
-    kept(fd);
+    made(shelf, book, i);
     int within = open(shelf, O_RDONLY | O_DIRECTORY);
     check(within >= 0 && fsync(within) == 0, "open and sync the shelf");
     kept(within);
