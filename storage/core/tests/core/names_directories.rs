@@ -240,6 +240,17 @@ fn a_removed_directory_in_which_the_disk_has_something_stays() {
     assert_eq!(read(dir.path().join("part/found")).as_deref(), Some("somebody's"));
 }
 
+/// What happened in it while it was out is not in the log, and may not be on the disk.
+#[test]
+fn the_removal_of_a_directory_that_is_out_of_the_log_is_the_disks() {
+    let world = World::new(16 << 20);
+    let (part, written, aside) = emptied(&world);
+    part.to_the_disk();
+    let front = Front::of(&world, &written.above).above(&[&part]);
+    naming::removing_directory(&front, c"part", || aside.take()).expect("removed");
+    assert!(!is_in_log(&world, &written.above) && written.above.fsync());
+}
+
 #[test]
 fn a_directory_with_something_in_it_stays_in_the_log_and_so_does_the_one_above() {
     let world = World::new(16 << 20);
