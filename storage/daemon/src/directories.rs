@@ -28,13 +28,22 @@ use crate::{evict, forget};
 /// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log. Who hears [`REFUSED`] does not
 /// ask for this directory again; what may be otherwise in a moment is [`LATER`].
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<FileRef, Unmanaged> {
+    in_turn(daemon, fd, |path, root| register_in_turn(daemon, fd, stat, path, root))
+}
+
+/// Has `register` make a directory managed when nobody else registers, forgets or closes.
+pub(crate) fn in_turn(
+    daemon: &Daemon,
+    fd: &OwnedFd,
+    register: impl FnOnce(PathBuf, u32) -> Result<FileRef, Unmanaged>,
+) -> Result<FileRef, Unmanaged> {
     let path = path_of(fd).map_err(|_| BYPASS)?;
     let root = policy::decide_directory(daemon.engine.shm(), path.as_os_str().as_bytes()).ok_or(BYPASS)?;
     let _alone = daemon.registering.turn();
     if daemon.registering.is_given_up() {
         return Err(LATER);
     }
-    register_in_turn(daemon, fd, stat, path, root)
+    register(path, root)
 }
 
 /// The same of one whose root was decided, for a caller who has the turn of `registering`.

@@ -43,11 +43,11 @@ pub(crate) fn is_full(daemon: &Daemon) -> bool {
 
 /// True if one more file can be managed, after an eviction if need be.
 pub(crate) fn has_room(daemon: &Daemon) -> bool {
-    let capacity = capacity(&daemon.pool, daemon.cache.as_ref());
     if !is_full(daemon) || daemon.crowding.try_again(|| make_room(daemon)) {
         return true;
     }
     daemon.crowding.count_turned_away();
+    let capacity = capacity(&daemon.pool, daemon.cache.as_ref());
     daemon.log.say_once(
         "crowded",
         format!(

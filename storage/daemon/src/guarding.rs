@@ -212,9 +212,7 @@ pub(crate) fn lower_left(daemon: &Daemon, directory: &OwnedFd) -> Result<bool, G
     forget::forget_unlinked(daemon);
     let _alone = daemon.registering.turn();
     // Nothing but guards is in it: its own names need none any more.
-    if let Some(itself) = daemon.engine.find(stat.st_dev, stat.st_ino)
-        && let Some(managed) = daemon.files.get(itself.slot).filter(|managed| managed.reference == itself)
-    {
+    if let Some(managed) = daemon.managed(stat.st_dev, stat.st_ino) {
         directories::give_up(daemon, &managed);
     }
     let inode = (stat.st_dev, stat.st_ino);

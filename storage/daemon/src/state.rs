@@ -117,8 +117,13 @@ impl Daemon {
     /// The managed directory that is at this path now.
     pub fn directory(&self, path: &Path) -> Option<Arc<Managed>> {
         let stat = rustix::fs::lstat(path).ok()?;
-        let known = self.engine.find(stat.st_dev, stat.st_ino)?;
-        self.files.get(known.slot).filter(|managed| managed.reference == known && managed.is_directory)
+        self.managed(stat.st_dev, stat.st_ino).filter(|managed| managed.is_directory)
+    }
+
+    /// The managed file with this inode.
+    pub fn managed(&self, dev: u64, ino: u64) -> Option<Arc<Managed>> {
+        let known = self.engine.find(dev, ino)?;
+        self.files.get(known.slot).filter(|managed| managed.reference == known)
     }
 
     /// What guards say about this pool.

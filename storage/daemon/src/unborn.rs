@@ -17,7 +17,7 @@ use seawall_core::naming::has_attributes;
 use seawall_core::{FileRef, Turn, policy};
 
 use crate::directories::{self, Admissible, Named};
-use crate::parts::files::{Managed, path_of};
+use crate::parts::files::Managed;
 use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, Unmanaged};
 
@@ -28,13 +28,7 @@ const DEEPEST: u32 = 16;
 
 /// Takes the directory behind `fd` into the log.
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd) -> Result<FileRef, Unmanaged> {
-    let path = path_of(fd).map_err(|_| BYPASS)?;
-    let root = policy::decide_directory(daemon.engine.shm(), path.as_os_str().as_bytes()).ok_or(BYPASS)?;
-    let _alone = daemon.registering.turn();
-    if daemon.registering.is_given_up() {
-        return Err(LATER);
-    }
-    register_in_turn(daemon, fd, path, root, DEEPEST)
+    directories::in_turn(daemon, fd, |path, root| register_in_turn(daemon, fd, path, root, DEEPEST))
 }
 
 fn register_in_turn(
@@ -67,15 +61,15 @@ fn above(daemon: &Daemon, path: &Path, root: u32, deepest: u32) -> Result<Arc<Ma
     if policy::decide_directory(daemon.engine.shm(), above.as_os_str().as_bytes()) != Some(root) {
         return Err(BYPASS);
     }
+    let known = || daemon.directory(above);
+    if let Some(known) = known() {
+        return Ok(known);
+    }
+    let deepest = deepest.checked_sub(1).ok_or(LATER)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::open(above, flags, Mode::empty()).map_err(|_| LATER)?;
-    let stat = fstat(&fd).map_err(|_| LATER)?;
-    let known = match daemon.engine.find(stat.st_dev, stat.st_ino) {
-        Some(known) => known,
-        None if deepest == 0 => return Err(LATER),
-        None => register_in_turn(daemon, &fd, above.to_owned(), root, deepest - 1)?,
-    };
-    daemon.files.get(known.slot).filter(|above| above.reference == known && above.is_directory).ok_or(LATER)
+    register_in_turn(daemon, &fd, above.to_owned(), root, deepest)?;
+    known().ok_or(LATER)
 }
 
 /// Makes a record of its name as it is now, and takes it into the log.
@@ -99,7 +93,7 @@ fn enter(
         return Err(LATER);
     }
     let file = newcomer.handle().ok_or(BYPASS)?;
-    let as_made = attributes(stat);
+    let as_made = Attributes::of(stat);
     let is_as_made = || daemon.engine.is_as_made((stat.st_dev, stat.st_ino), &file, &as_made);
     if !is_as_made() {
         return Err(LATER);
@@ -166,7 +160,7 @@ fn entry_at(directory: BorrowedFd<'_>, name: &OsStr, owner: u32) -> Option<Entry
     let stat = fstat(&looked_at).ok().filter(|stat| stat.st_uid == owner)?;
     let (kind, bytes) = seawall_media::handle(&looked_at).ok()?;
     let file = Handle::new(kind, &bytes)?;
-    let mut attributes = attributes(&stat);
+    let mut attributes = Attributes::of(&stat);
     let target = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_nlink == 1 => None,
         FileType::Directory => {
@@ -177,9 +171,4 @@ fn entry_at(directory: BorrowedFd<'_>, name: &OsStr, owner: u32) -> Option<Entry
         _ => return None,
     };
     Some(Entry { name: name.to_owned(), file, attributes, target })
-}
-
-fn attributes(stat: &Stat) -> Attributes {
-    let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
-    Attributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid, modified }
 }

@@ -87,27 +87,17 @@ pub fn after_removal(log: &Log, node: &Node) {
 
 /// fsync(2) of a directory. `None`: it is not in the log, and may not be.
 pub fn sync_directory(log: &Log, node: &Node) -> Option<Result<(), Errno>> {
-    if log.engine.find(node.dev, node.ino).is_none() && !is_new(log, node) {
+    let take_new = || register_new(log, node.fd());
+    if log.engine.find(node.dev, node.ino).is_none() && !log.engine.syncs_new((node.dev, node.ino), take_new)
+    {
         register(log, node);
     }
     let here = here(log, node.fd())?;
     log.engine.sync_directory_names(log.me(), here.reference, &here)
 }
 
-/// True for a directory that was made lately in one that is in the log. Its first sync waits for no disk if it can enter the log
-/// now; otherwise it is the disk's, and the next one asks, as with the preload.
-fn is_new(log: &Log, node: &Node) -> bool {
-    let inode = (node.dev, node.ino);
-    if !log.engine.was_made(inode) {
-        return false;
-    }
-    if !log.engine.grew(inode) || !takes_new(log, node.fd()) {
-        log.engine.was_synced(inode);
-    }
-    true
-}
-
-fn takes_new(log: &Log, fd: BorrowedFd<'_>) -> bool {
+/// Asks the daemon for a directory that was made lately.
+fn register_new(log: &Log, fd: BorrowedFd<'_>) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(fd, ".", flags, Mode::empty()).is_ok_and(|open| log.daemon.register_new(open.as_fd()))
 }
@@ -118,12 +108,8 @@ fn taken<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
     if let Some(here) = here(log, fd) {
         return Some(here);
     }
-    let inode =
-        fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok().filter(|inode| log.engine.grew(*inode))?;
-    if !takes_new(log, fd) {
-        // It is not asked for at every file.
-        log.engine.shrinks(inode);
-    }
+    let stat = fstat(fd).ok()?;
+    log.engine.takes_new((stat.st_dev, stat.st_ino), || register_new(log, fd));
     here(log, fd)
 }
 
@@ -137,15 +123,9 @@ pub fn outside<R, const N: usize>(
     call: impl FnOnce() -> R,
 ) -> R {
     let inode = |fd: &BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok();
-    if takes && log.engine.has_directories() {
-        fds.iter().filter_map(inode).for_each(|inode| log.engine.shrinks(inode));
-    }
-    let done = call();
-    if log.engine.directories() != known {
-        // One may have entered the log without what was changed in it meanwhile.
-        fds.iter().filter_map(|fd| here(log, *fd)).for_each(|here| naming::leaving(&here));
-    }
-    done
+    let shrinking = fds.iter().filter(|_| takes).filter_map(inode);
+    let leave = || fds.iter().filter_map(|fd| here(log, *fd)).for_each(|here| naming::leaving(&here));
+    log.engine.outside(known, shrinking, leave, call)
 }
 
 /// A directory was made, in one that the log does not know: if that was made lately itself, so was this one.

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sys::{self, Stat};
 
 static SYNCED: Few = Few::new();
+
 /// A few of the last files that were put here. Two that meet at one place forget each other.
 pub struct Few([AtomicU64; Self::PLACES]);
 

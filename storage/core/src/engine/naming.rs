@@ -62,8 +62,7 @@ pub fn making<D: Directory, R>(
 pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
     let Some(made) = here.at(name).filter(|_| here.keeps(name)) else { return };
     let is_own = made.attributes.uid == here.uid();
-    let is_new = made.links == 1 || made.kind == Kind::Directory;
-    let Some(file) = made.handle.filter(|_| is_own && is_new) else { return turn.leave() };
+    let Some(file) = made.handle.filter(|_| is_own && !made.has_others()) else { return turn.leave() };
     let (bytes, mut attributes) = (name.to_bytes(), made.attributes);
     if made.kind == Kind::Directory {
         here.engine().directory_is_made(made.inode, &file, &attributes);

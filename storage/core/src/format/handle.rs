@@ -54,6 +54,12 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    /// What the kernel says of a file.
+    pub fn of(stat: &rustix::fs::Stat) -> Self {
+        let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
+        Self { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid, modified }
+    }
+
     /// The bit of st_mode that marks a directory.
     pub const DIRECTORY: u32 = 0o40000;
 

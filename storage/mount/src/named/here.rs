@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use seawall_core::file::{Flag, Stand};
 use seawall_core::format::{Attributes, Handle};
 use seawall_core::naming::{Directory, Holds, Kind, Known, LARGEST, has_attributes};
@@ -75,7 +75,7 @@ pub fn note_made(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
     let Ok(made) = openat(fd, name, flags, Mode::empty()) else { return };
     let handle = seawall_media::handle(&made).ok().and_then(|(kind, bytes)| Handle::new(kind, &bytes));
     if let Some((stat, handle)) = fstat(&made).ok().zip(handle) {
-        log.engine.directory_is_made((stat.st_dev, stat.st_ino), &handle, &attributes(&stat));
+        log.engine.directory_is_made((stat.st_dev, stat.st_ino), &handle, &Attributes::of(&stat));
     }
 }
 
@@ -148,7 +148,7 @@ impl Directory for Here<'_> {
             Handle::new(kind, &bytes)
         };
         let handle = if kind == Kind::Other { None } else { handle() };
-        let (inode, attributes) = ((stat.st_dev, stat.st_ino), attributes(&stat));
+        let (inode, attributes) = ((stat.st_dev, stat.st_ino), Attributes::of(&stat));
         Some(Known { kind, inode, links: stat.st_nlink, attributes, handle })
     }
 
@@ -182,9 +182,4 @@ impl Directory for Here<'_> {
         file.take(LARGEST as u64 + 1).read_to_end(&mut data).ok()?;
         (data.len() <= LARGEST).then(|| op(&data))
     }
-}
-
-fn attributes(stat: &Stat) -> Attributes {
-    let modified = (stat.st_mtime, stat.st_mtime_nsec as u32);
-    Attributes { mode: stat.st_mode & 0o7777, uid: stat.st_uid, gid: stat.st_gid, modified }
 }

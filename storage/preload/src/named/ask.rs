@@ -27,7 +27,8 @@ static SYNCED: AtomicU32 = AtomicU32::new(0);
 /// fsync(2) or fdatasync(2) of `fd`, if that is a directory in the log, or one that may be.
 pub fn sync_directory(fd: c_int, stat: &Stat) -> Option<Result<(), Errno>> {
     let engine = session::joined().filter(|_| stat.directory)?;
-    if engine.find(stat.dev, stat.ino).is_none() && !is_new(engine, fd, stat) {
+    let take_new = || DAEMON.register_new(sys::borrow(fd));
+    if engine.find(stat.dev, stat.ino).is_none() && !engine.syncs_new((stat.dev, stat.ino), take_new) {
         register(engine, fd, stat);
     }
     let here = found(engine, fd, false, stat)?;
@@ -44,37 +45,19 @@ pub fn sync_parent(path: &[u8]) -> Option<Result<(), Errno>> {
     here.engine.sync_directory_names(here.who, here.directory, &here)
 }
 
-/// True for a directory that was made lately in one that is in the log. Its first sync waits for no disk if it can enter the log
-/// now. Otherwise it is the disk's, and the next one asks: most get their files, are put in place, and are never synced again, and
-/// to enter the log with a guard costs more than that one sync.
-fn is_new(engine: &Engine, fd: c_int, stat: &Stat) -> bool {
-    let inode = (stat.dev, stat.ino);
-    if !engine.was_made(inode) {
-        return false;
-    }
-    if !engine.grew(inode) || !DAEMON.register_new(sys::borrow(fd)) {
-        engine.was_synced(inode);
-    }
-    true
-}
-
 /// Takes the directory that this path's last part is in into the log, if it was made lately in one that is there. A file in it is
 /// about to be synced.
 pub(super) fn take_new_parent(engine: &'static Engine, path: &CStr) -> bool {
     let Some((fd, _)) = sys::parent_of(libc::AT_FDCWD, path) else { return false };
-    let mut is_taken = false;
-    if let Some(inode) =
-        sys::fstat(fd).ok().map(|stat| (stat.dev, stat.ino)).filter(|inode| engine.grew(*inode))
-    {
+    let register = || {
+        let mut is_taken = false;
         let _ = with_open(fd, |open| {
             is_taken = DAEMON.register_new(sys::borrow(open));
             Ok(())
         });
-        if !is_taken {
-            // It is not asked for at every file.
-            engine.shrinks(inode);
-        }
-    }
+        is_taken
+    };
+    let is_taken = sys::fstat(fd).is_ok_and(|stat| engine.takes_new((stat.dev, stat.ino), register));
     sys::close(fd);
     is_taken
 }

@@ -231,15 +231,8 @@ pub(super) fn outside<R, const N: usize>(
     call: impl FnOnce() -> R,
 ) -> R {
     let Some(engine) = session::joined() else { return call() };
-    if takes && engine.has_directories() {
-        paths.iter().filter_map(|(dir, path)| above(*dir, path)).for_each(|inode| engine.shrinks(inode));
-    }
-    let done = call();
-    if engine.directories() != known {
-        // One may have entered the log without what was changed in it meanwhile.
-        entered(paths);
-    }
-    done
+    let shrinking = paths.iter().filter(|_| takes).filter_map(|(dir, path)| above(*dir, path));
+    engine.outside(known, shrinking, || entered(paths), call)
 }
 
 #[cold]

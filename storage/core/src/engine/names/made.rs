@@ -35,4 +35,46 @@ impl Engine {
     pub fn was_synced(&self, inode: (u64, u64)) {
         made::forget(self.shm(), inode);
     }
+
+    /// The first sync of a directory that the log does not know. True if it was made lately: then it waits for no disk if
+    /// `register` takes it into the log. Otherwise it is the disk's, and the next one asks as for any directory: most get
+    /// their files, are put in place, and are never synced again, and to enter the log with a guard costs more than that.
+    pub fn syncs_new(&self, inode: (u64, u64), register: impl FnOnce() -> bool) -> bool {
+        let was_made = self.was_made(inode);
+        if was_made && !(self.grew(inode) && register()) {
+            self.was_synced(inode);
+        }
+        was_made
+    }
+
+    /// A file is about to be synced in a directory that the log does not know. True if that was made lately, and `register`
+    /// has taken it into the log.
+    pub fn takes_new(&self, inode: (u64, u64), register: impl FnOnce() -> bool) -> bool {
+        let is_taken = self.grew(inode) && register();
+        if !is_taken {
+            // It is not asked for at every file.
+            self.shrinks(inode);
+        }
+        is_taken
+    }
+
+    /// Runs a call that changes names in directories not all of which were in the log a moment ago. `known`:
+    /// [`directories`](Self::directories) before they were looked for. Of the directories in `shrinking` the call may take
+    /// names away. `entered`: one may have entered the log without what was changed in it meanwhile, and has to leave it.
+    pub fn outside<R>(
+        &self,
+        known: u32,
+        shrinking: impl Iterator<Item = (u64, u64)>,
+        entered: impl FnOnce(),
+        call: impl FnOnce() -> R,
+    ) -> R {
+        if self.has_directories() {
+            shrinking.for_each(|inode| self.shrinks(inode));
+        }
+        let done = call();
+        if self.directories() != known {
+            entered();
+        }
+        done
+    }
 }

@@ -112,7 +112,7 @@ impl<N: NameSpace> Names<N> {
         // How many in a row could not be taken yet.
         let (mut due, mut put_off): (VecDeque<_>, usize) = (steps(|step| !step.is_of_names()).collect(), 0);
         while let Some((group, step)) = due.pop_front() {
-            match group.take(pool, scan, step, report) {
+            match group.apply(pool, scan, step, report) {
                 Err(error) if step.waits(&error) && put_off < due.len() => {
                     due.push_back((group, step));
                     put_off += 1;
@@ -124,7 +124,7 @@ impl<N: NameSpace> Names<N> {
             }
         }
         for (group, step) in steps(Step::is_of_names) {
-            group.take(pool, scan, step, report).map_err(|error| group.failed(step, error))?;
+            group.apply(pool, scan, step, report).map_err(|error| group.failed(step, error))?;
         }
         report.live += self.groups.iter().map(|group| group.records).sum::<u64>();
         Ok(())
@@ -168,7 +168,7 @@ impl<N: NameSpace> Names<N> {
 }
 
 impl<N: NameSpace> Group<N> {
-    fn take(&self, pool: &Pool, scan: &Scan, step: &Step, report: &mut Report) -> io::Result<()> {
+    fn apply(&self, pool: &Pool, scan: &Scan, step: &Step, report: &mut Report) -> io::Result<()> {
         match step {
             Step::Make { file, place, attributes, target } => {
                 self.names(*place)?.make(file, attributes, target.as_deref())?;

@@ -132,7 +132,7 @@ impl RealDirectory {
     /// The guard that stood in it was lowered before the program removed it, and may be back.
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         let directory = self.below(name)?;
-        if is_guard(&directory, NOTE.as_bytes()) {
+        if has_guard(&directory) {
             rustix::fs::unlinkat(&directory, NOTE, AtFlags::empty())?;
         }
         Ok(rustix::fs::unlinkat(&self.directory, name, AtFlags::REMOVEDIR)?)
@@ -144,12 +144,11 @@ impl RealDirectory {
     }
 }
 
-/// True if a guard is at this name in a directory: what it guarded is replayed now.
-fn is_guard(directory: &OwnedFd, name: &[u8]) -> bool {
+/// True if a guard is in a directory: what it guarded is replayed now.
+fn has_guard(directory: &OwnedFd) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let open = || rustix::fs::openat(directory, name, flags, Mode::empty()).ok();
-    name == NOTE.as_bytes()
-        && open().is_some_and(|note| rustix::fs::fgetxattr(note, MARK, &mut [0_u8; 0][..]).is_ok())
+    let note = rustix::fs::openat(directory, NOTE, flags, Mode::empty());
+    note.is_ok_and(|note| rustix::fs::fgetxattr(note, MARK, &mut [0_u8; 0][..]).is_ok())
 }
 
 /// The time of the last modification, and of the last access as it is.
@@ -225,7 +224,8 @@ impl NameSpace for RealDirectory {
     fn is_full(&self, name: &[u8]) -> bool {
         let Ok(directory) = self.below(name) else { return false };
         let Ok(entries) = rustix::fs::Dir::read_from(&directory) else { return true };
-        let is_other = |name: &[u8]| name != b"." && name != b".." && !is_guard(&directory, name);
+        let is_guard = |name: &[u8]| name == NOTE.as_bytes() && has_guard(&directory);
+        let is_other = |name: &[u8]| name != b"." && name != b".." && !is_guard(name);
         entries.filter_map(Result::ok).any(|entry| is_other(entry.file_name().to_bytes()))
     }
 
