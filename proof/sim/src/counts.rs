@@ -67,6 +67,8 @@ counts! {
     acknowledged,
     /// files that became records as a whole
     captured,
+    /// directories that entered the log before the disk had them
+    unborn,
     /// files that recoveries made again
     made_again,
     /// of the crash points those whose recovery was cut while it replayed names

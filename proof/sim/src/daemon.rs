@@ -15,6 +15,7 @@ use seawall_core::reap;
 use seawall_core::spill::Spiller;
 use seawall_core::{Engine, Owner, table};
 
+use crate::folders::Held;
 use crate::rebuild;
 use crate::space::RESERVED;
 use crate::world::{self, World};
@@ -39,6 +40,8 @@ pub struct Daemon {
     pub thread: usize,
     /// What copies segments to the spill area, if there is one.
     pub spiller: RefCell<Option<Spiller>>,
+    /// Its descriptors of directories.
+    pub held: Held,
 }
 
 /// Finishes what a process left half published that died inside the file in this slot: the daemon whose client slot this is
@@ -92,13 +95,14 @@ impl Daemon {
             if self.world.block.is_some() && self.world.rng.one_in(8) {
                 self.back();
             }
+            self.answer();
             match self.world.rng.below(8) {
                 0..2 => drop(self.round()),
                 2..4 => drop(self.lazy_round()),
                 4 => self.reap(),
                 5 if self.world.shelf.is_some() => self.register_folders(),
                 5 => self.register(),
-                6 if self.world.shelf.is_some() => self.review(),
+                6 if self.world.shelf.is_some() && self.world.rng.one_in(2) => self.review(),
                 6 => self.forget_unlinked(),
                 _ if self.world.shelf.is_some() => self.leave_folder(),
                 _ => self.evict(),

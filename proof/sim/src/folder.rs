@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use seawall_core::file::Stand;
 use seawall_core::format::Attributes;
-use seawall_core::naming::{Directory, Kind, Known};
+use seawall_core::naming::{Directory, Holds, Kind, Known};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain};
 
 use crate::names;
@@ -21,6 +21,7 @@ pub struct Folder<'w> {
     engine: &'w Engine,
     who: Owner,
     folder: usize,
+    inode: (u64, u64),
     reference: FileRef,
     /// When it was found.
     changed: u64,
@@ -29,12 +30,22 @@ pub struct Folder<'w> {
 }
 
 impl<'w> Folder<'w> {
-    /// The directory, if it has a slot.
+    /// The directory, if it is there and has a slot.
     pub fn find(world: &'w World, engine: &'w Engine, who: Owner, folder: usize) -> Option<Self> {
-        let changed = world.shelf().tree.borrow().changed(folder);
-        let reference = world.shelf().find(engine, folder)?;
-        let stand = engine.stand(reference);
-        Some(Self { world, engine, who, folder, reference, changed, stand })
+        let (dev, ino) = {
+            let tree = world.shelf().tree.borrow();
+            tree.is_there(folder).then(|| names::folder_inode(&tree, folder))?
+        };
+        Some(Self::new(world, engine, who, folder, engine.find(dev, ino)?))
+    }
+
+    /// The directory, which has this slot.
+    pub fn new(world: &'w World, engine: &'w Engine, who: Owner, folder: usize, reference: FileRef) -> Self {
+        let (changed, inode) = {
+            let tree = world.shelf().tree.borrow();
+            (tree.changed(folder), names::folder_inode(&tree, folder))
+        };
+        Self { world, engine, who, folder, inode, reference, changed, stand: engine.stand(reference) }
     }
 
     /// The same for the daemon, which does not remember its change time.
@@ -77,7 +88,7 @@ impl Directory for Folder<'_> {
     }
 
     fn inode(&self) -> (u64, u64) {
-        names::folder_inode(self.folder)
+        self.inode
     }
 
     fn uid(&self) -> u32 {
@@ -94,16 +105,26 @@ impl Directory for Folder<'_> {
 
     fn at(&self, name: &CStr) -> Option<Known> {
         self.world.step();
+        self.world.known(self.folder, name.to_bytes())
+    }
+
+    fn itself(&self, name: &CStr) -> Option<Self> {
+        self.world.step();
+        let folder = self.world.shelf().tree.borrow().folder_at(self.folder, name.to_bytes())?;
+        Self::find(self.world, self.engine, self.who, folder)
+    }
+
+    fn holds(&self) -> Holds {
+        self.world.step();
+        let is_empty = self.world.shelf().tree.borrow().names(self.folder).is_empty();
+        if is_empty { Holds::Nothing } else { Holds::More }
+    }
+
+    fn is_within(&self, inode: (u64, u64)) -> bool {
+        self.world.step();
         let tree = self.world.shelf().tree.borrow();
-        let file = tree.find(self.folder, name.to_bytes())?;
-        let inode = tree.inode(file)?;
-        Some(Known {
-            kind: if inode.target.is_some() { Kind::Symlink } else { Kind::File },
-            inode: names::inode_of(inode),
-            links: tree.links(file),
-            attributes: attributes(inode),
-            handle: Some(self.world.handle_of(name.to_bytes(), inode)),
-        })
+        let other = tree.there().into_iter().find(|folder| names::folder_inode(&tree, *folder) == inode);
+        other.is_none_or(|other| tree.is_within(self.folder, other))
     }
 
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
@@ -126,6 +147,28 @@ impl Directory for Folder<'_> {
     }
 }
 
-fn attributes(inode: &Inode) -> Attributes {
+impl World {
+    /// What is at a name of a directory.
+    pub fn known(&self, folder: usize, name: &[u8]) -> Option<Known> {
+        let tree = self.shelf().tree.borrow();
+        let file = tree.find(folder, name)?;
+        let inode = tree.inode(file)?;
+        let kind = match inode {
+            Inode { folder: Some(_), .. } => Kind::Directory,
+            Inode { target: Some(_), .. } => Kind::Symlink,
+            _ => Kind::File,
+        };
+        Some(Known {
+            kind,
+            inode: names::inode_of(inode),
+            links: tree.links(file),
+            attributes: attributes(inode),
+            handle: Some(self.handle_of(name, inode)),
+        })
+    }
+}
+
+/// What the kernel says of it.
+pub fn attributes(inode: &Inode) -> Attributes {
     Attributes { mode: inode.mode, uid: USER, gid: USER, modified: (0, 0) }
 }

@@ -5,6 +5,7 @@
 //! fsync of a file is (`syncs`), which the preload and the mount have in their own words.
 
 mod calls;
+mod folders;
 mod planted;
 mod syncs;
 
@@ -16,6 +17,7 @@ use seawall_core::{Engine, Owner};
 use crate::Change;
 use crate::client::bytes;
 use crate::folder::Folder;
+use crate::tree::Inode;
 use crate::world::World;
 
 /// Names of files: so few that calls meet.
@@ -74,6 +76,9 @@ impl Namer {
 
     fn operation(&self) {
         let rng = &self.world.rng;
+        if self.world.shelf().depth > 0 && rng.one_in(5) {
+            return self.folder_operation();
+        }
         match rng.below(100) {
             0..20 => self.replace(),
             20..25 => self.deliver(),
@@ -101,7 +106,8 @@ impl Namer {
     }
 
     fn folder(&self) -> usize {
-        self.world.rng.below(self.world.shelf().folders() as u64) as usize
+        let there = self.world.shelf().tree.borrow().there();
+        there[self.world.rng.below(there.len() as u64) as usize]
     }
 
     fn place(&self) -> Place {
@@ -128,13 +134,14 @@ impl Namer {
         self.world.shelf().tree.borrow().find(*folder, name.to_bytes())
     }
 
-    /// The same of a file: nobody follows symbolic links.
+    /// The same of a file: nobody follows symbolic links, or writes directories.
     fn find_file(&self, place: &Place) -> Option<usize> {
-        self.find(place).filter(|file| !self.is_link(*file))
+        self.find(place).filter(|file| self.is_file(*file))
     }
 
-    fn is_link(&self, file: usize) -> bool {
-        self.world.shelf().tree.borrow().inode(file).is_some_and(|inode| inode.target.is_some())
+    fn is_file(&self, file: usize) -> bool {
+        let is_file = |inode: &Inode| inode.target.is_none() && inode.folder.is_none();
+        self.world.shelf().tree.borrow().inode(file).is_some_and(is_file)
     }
 
     /// A new file takes the place of an old one, as most programs do it.

@@ -6,7 +6,7 @@ use seawall_core::table::{FileEntry, RootEntry};
 use seawall_media::Identity;
 use seawall_wire::shm::{Policy, Preset};
 
-use crate::tree::Inode;
+use crate::tree::{Inode, Tree};
 
 /// The number of the simulated file behind a table entry: what names it must be as it was registered.
 ///
@@ -47,26 +47,29 @@ pub fn hint(index: usize) -> PathBuf {
     format!("file{index}").into()
 }
 
-/// The directory behind a table entry: what names it must be as it was registered.
+/// The directory behind a table entry, as a recovery finds it.
 ///
 /// # Errors
-/// It is not.
-pub fn identified_folder(root: Option<&RootEntry>, entry: &FileEntry) -> Result<usize, String> {
+/// It is not there.
+pub fn identified_folder(root: Option<&RootEntry>, entry: &FileEntry, tree: &Tree) -> Result<usize, String> {
     root.ok_or("its root is not registered")?;
-    let bytes = entry.identity.handle.get(..4).and_then(|bytes| bytes.try_into().ok());
-    let folder = u32::from_le_bytes(bytes.ok_or("not a simulated directory")?) as usize;
-    let same = entry.identity == folder_identity(folder) && entry.path == folder_hint(folder);
-    if same { Ok(folder) } else { Err("it is not what was registered".into()) }
+    let found = tree.there().into_iter().find(|folder| folder_identity(tree, *folder) == entry.identity);
+    found.ok_or_else(|| "it is not in its directory any more".into())
 }
 
 /// Who a simulated directory is.
-pub fn folder_identity(folder: usize) -> Identity {
-    Identity { fs: [7; 16], kind: 2, handle: (folder as u64).to_le_bytes().to_vec() }
+pub fn folder_identity(tree: &Tree, folder: usize) -> Identity {
+    let handle = tree.inode_of(folder).and_then(|inode| Some(tree.inode(inode)?.handle()));
+    match handle {
+        Some(handle) => Identity { fs: [7; 16], kind: handle.kind(), handle: handle.bytes().to_vec() },
+        None => Identity { fs: [7; 16], kind: 2, handle: (folder as u64).to_le_bytes().to_vec() },
+    }
 }
 
 /// Its st_dev and st_ino.
-pub fn folder_inode(folder: usize) -> (u64, u64) {
-    (7, (1 << 20) + folder as u64)
+pub fn folder_inode(tree: &Tree, folder: usize) -> (u64, u64) {
+    let itself = tree.inode_of(folder).and_then(|inode| tree.inode(inode));
+    itself.map_or((7, (1 << 20) + folder as u64), inode_of)
 }
 
 /// Where it is.

@@ -43,11 +43,13 @@ pub enum Planted {
     Unsettled,
     /// A name that is made is not logged, and its directory stays in the log.
     MadeUnlogged,
+    /// A new directory enters the log without the names that are in it.
+    NewWithoutNames,
 }
 
 impl Planted {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("retired-unsynced", Self::RetiredUnsynced),
         ("retired-without-files", Self::RetiredWithoutFiles),
         ("by-name", Self::ByName),
@@ -58,6 +60,7 @@ impl Planted {
         ("made-unmarked", Self::MadeUnmarked),
         ("unsettled", Self::Unsettled),
         ("made-unlogged", Self::MadeUnlogged),
+        ("new-without-names", Self::NewWithoutNames),
     ];
 }
 

@@ -1,20 +1,21 @@
 //! A directory of the simulated file system as recovery replays names into it: every system call of
 //! [`RealDirectory`](seawall_core::recover::RealDirectory), in its order, and between any two of them the power may fail.
 //!
-//! Not simulated: that a file was changed since the power came back, and directories inside the directory.
+//! Not simulated: that a file was changed since the power came back.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
+use seawall_core::Errno;
 use seawall_core::format::{Attributes, Handle};
 use seawall_core::recover::{Here, NameSpace};
 use seawall_core::stand_in::TEMPORARY;
 
 use crate::Planted;
 use crate::names::folder_hint;
-use crate::tree::{Name, Tree};
+use crate::tree::{Inode, Name, Tree};
 use crate::world::World;
 
 /// A directory of the machine itself, or of a copy that a power cut left.
@@ -59,20 +60,60 @@ impl<'a> Restored<'a> {
     }
 
     fn find(&self, name: &[u8]) -> io::Result<usize> {
-        self.tree.borrow().find(self.folder, name).ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.tree.borrow().find(self.folder, name).ok_or_else(|| Errno::NOENT.into())
     }
 
+    /// The directory at a name.
+    fn folder_at(&self, name: &[u8]) -> Option<usize> {
+        self.tree.borrow().folder_at(self.folder, name)
+    }
+
+    /// unlink(2), and rmdir(2) of a directory.
     fn unlink(&self, name: &[u8]) -> io::Result<()> {
         if self.find(name).is_err() {
             return Ok(());
+        }
+        if self.folder_at(name).is_some_and(|folder| !self.tree.borrow().names(folder).is_empty()) {
+            return Err(Errno::NOTEMPTY.into());
         }
         self.step(|tree| tree.lead(vec![(self.folder, name.to_vec(), None)]))
     }
 
     fn link(&self, from: &Self, name: &[u8], to: &[u8]) -> io::Result<()> {
         self.unlink(to)?;
+        if from.folder_at(name).is_some() {
+            return Err(Errno::PERM.into());
+        }
         let file = from.find(name)?;
         self.step(|tree| tree.lead(vec![(self.folder, to.to_vec(), Some(file))]))
+    }
+
+    /// rename(2), to a name that leads to nothing, or of a file over another one.
+    fn rename(&self, from: &Self, name: &[u8], to: &[u8]) -> io::Result<()> {
+        let (inode, over) = (from.find(name)?, self.find(to).ok());
+        if over == Some(inode) {
+            return Ok(());
+        }
+        match (from.folder_at(name), self.folder_at(to)) {
+            (_, Some(_)) => return Err(Errno::ISDIR.into()),
+            (Some(_), None) if over.is_some() => return Err(Errno::NOTDIR.into()),
+            (Some(folder), None) if self.tree.borrow().is_within(self.folder, folder) => {
+                return Err(Errno::INVAL.into());
+            }
+            _ => {}
+        }
+        let leads = vec![(from.folder, name.to_vec(), None), (self.folder, to.to_vec(), Some(inode))];
+        self.step(|tree| tree.lead(leads))
+    }
+
+    /// What was just made says which file it stands for, durably.
+    fn mark(&self, file: &Handle, place: &[u8]) -> io::Result<()> {
+        self.world.count(|c| c.made_again += 1);
+        let made = self.find(place)?;
+        if !self.world.has(Planted::MadeUnmarked) {
+            self.step(|tree| tree.mark(made, Some(*file)))?;
+        }
+        self.sync_inode(made)
     }
 
     fn handle_at(&self, name: &[u8]) -> Option<Handle> {
@@ -104,10 +145,9 @@ impl NameSpace for Restored<'_> {
     fn look(&self, name: &[u8]) -> Result<Option<Here>, String> {
         let tree = self.tree.borrow();
         let found = tree.find(self.folder, name).and_then(|file| tree.inode(file));
-        let itself = |inode| self.world.handle_of(name, inode);
         let has_others = tree.find(self.folder, name).is_some_and(|file| tree.links(file) > 1);
-        let here = |inode| Here {
-            itself: itself(inode),
+        let here = |inode: &Inode| Here {
+            itself: self.world.handle_of(name, inode),
             stands_for: inode.mark,
             target: inode.target.clone(),
             has_others,
@@ -133,6 +173,15 @@ impl NameSpace for Restored<'_> {
 
     fn make(&self, file: &Handle, attributes: &Attributes, target: Option<&[u8]>) -> io::Result<()> {
         let place = place(file);
+        if attributes.is_directory() && self.folder_at(&place).is_none() {
+            self.step(|tree| {
+                tree.make_folder(self.folder, &place, attributes.mode & 0o7777);
+            })?;
+        }
+        if attributes.is_directory() {
+            // A run that was cut may have made it.
+            return self.mark(file, &place);
+        }
         self.unlink(&place)?;
         if let Some(target) = target {
             self.world.count(|c| c.made_again += 1);
@@ -143,16 +192,24 @@ impl NameSpace for Restored<'_> {
         self.step(|tree| {
             tree.make(self.folder, &place, attributes.mode);
         })?;
-        self.world.count(|c| c.made_again += 1);
-        let made = self.find(&place)?;
-        if !self.world.has(Planted::MadeUnmarked) {
-            self.step(|tree| tree.mark(made, Some(*file)))?;
-        }
-        self.sync_inode(made)
+        self.mark(file, &place)
     }
 
     fn keep(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
+        if from.folder_at(name).is_some() {
+            // It has only one name.
+            return self.rename(from, name, &place(file));
+        }
         self.link(from, name, &place(file))
+    }
+
+    fn is_full(&self, name: &[u8]) -> bool {
+        self.folder_at(name).is_some_and(|folder| !self.tree.borrow().names(folder).is_empty())
+    }
+
+    fn inner(&self, file: &Handle, name: Option<&[u8]>) -> io::Result<Self> {
+        let folder = self.folder_at(name.unwrap_or(&place(file)));
+        Ok(Self::new(self.world, self.tree, folder.ok_or(Errno::NOTDIR)?, self.way))
     }
 
     fn fill(
@@ -174,12 +231,16 @@ impl NameSpace for Restored<'_> {
 
     fn put(&self, file: &Handle, from: &Self, name: &[u8]) -> io::Result<()> {
         let (place, next) = (place(file), on_its_way(file));
-        self.link(from, &place, &next)?;
-        let (inode, there) = (self.find(&next)?, self.find(name).ok());
-        if there != Some(inode) {
-            let leads = vec![(self.folder, next.clone(), None), (self.folder, name.to_vec(), Some(inode))];
-            self.step(|tree| tree.lead(leads))?;
+        if from.folder_at(&place).is_some() {
+            // The kernel moves a directory over no file; a directory that was there is kept elsewhere by now, or removed.
+            self.unlink(name)?;
+            return self.rename(from, &place, name);
         }
+        self.link(from, &place, &next)?;
+        if self.folder_at(name).is_some() {
+            self.unlink(name)?;
+        }
+        self.rename(self, &next, name)?;
         // If both are names of the same file, the rename removes neither.
         self.unlink(&next)
     }

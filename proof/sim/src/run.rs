@@ -112,6 +112,9 @@ fn live(scene: &Scene, plan: &Plan) -> Result<(), String> {
     for _ in 0..processes {
         threads.process(world, &engine, plan.operations);
     }
+    if plan.names && !rng.one_in(4) {
+        threads.register(world);
+    }
     // Guests wait until a daemon has come to their image, however long that takes.
     let handed_over = if plan.disk { 4000 } else { 400 };
     // Most lives end in the middle of everything.
@@ -159,6 +162,7 @@ fn drain(world: &Rc<World>, threads: &mut Threads, idle: &Rc<Cell<bool>>) -> Res
         slot,
         thread: 0,
         spiller: RefCell::default(),
+        held: RefCell::default(),
     };
     world.thread.set(0);
     daemon.reap();

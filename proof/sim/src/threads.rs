@@ -65,8 +65,14 @@ impl Threads {
         let Some(slot) = world.peek(|| engine.claim_client(std::process::id(), 0)) else { return };
         engine.finishes_by(move |file| daemon::finish(slot, file));
         let (world_of, engine_of) = (Rc::clone(world), Rc::clone(engine));
-        let daemon =
-            Daemon { world: world_of, engine: engine_of, slot, thread: number, spiller: RefCell::default() };
+        let daemon = Daemon {
+            world: world_of,
+            engine: engine_of,
+            slot,
+            thread: number,
+            spiller: RefCell::default(),
+            held: RefCell::default(),
+        };
         let idle = Rc::clone(idle);
         if world.rng.one_in(2) {
             // To look through what was captured takes some thousand steps.
@@ -83,6 +89,17 @@ impl Threads {
             daemon.run(|| idle.get());
         };
         self.add(world, slot, number, true, Fiber::new(body));
+    }
+
+    /// The daemon goes on until it has registered the directories, so that most of what processes do is in the log.
+    pub fn register(&mut self, world: &Rc<World>) {
+        let tops = world.shelf().tree.borrow().tops();
+        let is_done = || tops.clone().all(|folder| world.shelf().slots.borrow().contains_key(&folder));
+        while !is_done() && !world.is_over() {
+            let Some(daemon) = self.all.iter().position(|t| t.daemon && !t.ended) else { return };
+            world.wake(self.all[daemon].number);
+            self.resume(world, daemon);
+        }
     }
 
     /// A process of one or two threads.

@@ -9,10 +9,14 @@
 //! An fsync of a file or a directory commits the journal up to the last change that concerns it, and no further: ext4
 //! and XFS promise no more. A file's bytes are a [`Disk`] of its own, so unsynced bytes may be lost, or partly there.
 //!
+//! Directories are numbered as they are made, and no number is used again: the first ones are there from the beginning, and have no
+//! name; each other one is an inode with a name. One that was removed has nothing in it.
+//!
 //! Not simulated: errors of the disk, attributes that change later, inodes whose size is in the journal before their
 //! bytes are on disk ([`Disk`] allows more than that), quotas, other file systems than those that keep the order.
 
 mod cut;
+mod folders;
 mod inode;
 
 use std::collections::BTreeMap;
@@ -43,6 +47,8 @@ pub struct Tree {
     inodes: BTreeMap<usize, Inode>,
     /// Inodes that there ever were.
     made: usize,
+    /// Directories that are there from the beginning.
+    tops: usize,
     seen: Vec<Names>,
     durable: Vec<Names>,
     journal: Vec<Change>,
@@ -64,6 +70,7 @@ impl Tree {
         Self {
             inodes: BTreeMap::new(),
             made: 0,
+            tops: folders,
             seen: vec![Names::new(); folders],
             durable: vec![Names::new(); folders],
             journal: Vec::new(),
@@ -78,11 +85,6 @@ impl Tree {
     /// The names of a directory.
     pub fn names(&self, folder: usize) -> &Names {
         &self.seen[folder]
-    }
-
-    /// How many directories there are.
-    pub fn folders(&self) -> usize {
-        self.seen.len()
     }
 
     /// What a name leads to.
@@ -129,6 +131,12 @@ impl Tree {
 
     /// A new file gets a name that leads to nothing. Its number may be that of a file that is gone.
     pub fn make(&mut self, folder: usize, name: &[u8], mode: u32) -> usize {
+        let inode = self.new_inode(mode);
+        self.lead(vec![(folder, name.to_vec(), Some(inode))]);
+        inode
+    }
+
+    fn new_inode(&mut self, mode: u32) -> usize {
         self.generations += 1;
         let is_taken =
             |number: &u32| self.inodes.values().any(|inode| inode.number == *number && !inode.is_free);
@@ -137,7 +145,6 @@ impl Tree {
         let inode = self.made;
         self.made += 1;
         self.inodes.insert(inode, Inode::new(number, self.generations, mode, disk));
-        self.lead(vec![(folder, name.to_vec(), Some(inode))]);
         inode
     }
 
@@ -162,6 +169,10 @@ impl Tree {
             concerned.extend(before);
             self.touch(*folder);
         }
+        // The kernel sets it for whatever gets or loses a name.
+        let itself = |inode: &usize| self.inodes.get(inode)?.folder;
+        let moved: Vec<usize> = concerned.iter().filter_map(itself).collect();
+        moved.into_iter().for_each(|folder| self.touch(folder));
         self.is_touched = true;
         self.journal.push(Change::Names(leads, concerned));
         self.prune();
@@ -201,11 +212,15 @@ impl Tree {
         });
     }
 
-    /// fsync(2) of a directory.
+    /// fsync(2) of a directory: of the names in it, and of its own.
     pub fn sync_names(&mut self, folder: usize) {
+        let itself = self.inode_of(folder);
         let is_in = |change: &Change| match change {
-            Change::Names(leads, _) => leads.iter().any(|(of, _, _)| *of == folder),
-            Change::Mark(..) => false,
+            Change::Names(leads, concerned) => {
+                leads.iter().any(|(of, _, _)| *of == folder)
+                    || itself.is_some_and(|inode| concerned.contains(&inode))
+            }
+            Change::Mark(of, _) => itself == Some(*of),
         };
         self.commit(is_in);
     }

@@ -30,7 +30,7 @@ use crate::pending::{Pending, THREADS};
 use crate::plan::{Mutant, Plan, Site};
 
 pub use file::{FsJournal, SimFile};
-pub use names::Shelf;
+pub use names::{Asked, Shelf};
 
 const EIO: i32 = 5;
 
@@ -145,7 +145,7 @@ impl World {
     /// A machine with this pool, all of it persisted.
     pub fn new(pool: Pool, plan: &Plan) -> Self {
         let rng = Rng::new(plan.seed);
-        let shelf = || Shelf::of(rng.range(1, 3) as usize, 512, rng.pick(&[1, 4]));
+        let shelf = || Shelf::of(rng.range(1, 3) as usize, rng.pick(&[0, 1, 2, 3]), 512, rng.pick(&[1, 4]));
         Self {
             is_left: Cell::new(false),
             shelf: plan.names.then(shelf),

@@ -142,7 +142,7 @@ pub(crate) struct Named<'a> {
     /// The one above it.
     pub above: &'a Managed,
     /// Makes a record of each name in it. False: it is to be synced.
-    pub record: &'a dyn Fn(&Turn<'_, Managed>, &Managed) -> bool,
+    pub record: &'a dyn Fn(&Turn<'_, Managed>) -> bool,
 }
 
 /// Raises its guard and enters it into the tables; last, makes it findable. One whose name the log has is in the log from then on,
@@ -175,10 +175,7 @@ pub(crate) fn enter(
     let managed = daemon.files.insert(managed);
     let admitted = match named {
         None => registered.admit(daemon.me(), || Ok(())),
-        Some(named) => {
-            let record = |turn: &Turn<'_, Managed>| (named.record)(turn, &managed);
-            registered.admit_with_names(daemon.me(), managed.as_ref(), record)
-        }
+        Some(named) => registered.admit_with_names(daemon.me(), managed.as_ref(), named.record),
     };
     admitted.ok_or_else(|| {
         forget::strike_out(daemon, reference.slot, (dev, ino));

@@ -1,19 +1,17 @@
 //! New directories that enter the log before the disk has them.
 //!
-//! The log of the one above has their name, and their own gets a record of each name that is in them by then. So nothing waits for
-//! the disk: recovery makes such a directory again, if the disk never had it, and then what is in it.
-//!
-//! Not handled here: what a directory must be to be in the log at all ([`directories`]).
+//! Which may, and what is in them. Not handled here: what their records are ([`Turn::takes_in`]), and what a directory must be to
+//! be in the log at all ([`directories`]).
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
-use seawall_core::format::{Attributes, Handle, NameChange};
-use seawall_core::naming::has_attributes;
+use seawall_core::format::{Attributes, Handle};
+use seawall_core::naming::{Entry, New, has_attributes};
 use seawall_core::{FileRef, Turn, policy};
 
 use crate::directories::{self, Admissible, Named};
@@ -72,7 +70,7 @@ fn above(daemon: &Daemon, path: &Path, root: u32, deepest: u32) -> Result<Arc<Ma
     known().ok_or(LATER)
 }
 
-/// Makes a record of its name as it is now, and takes it into the log.
+/// Takes it into the log, with its name as it is now.
 fn enter(
     daemon: &Daemon,
     newcomer: Admissible<'_>,
@@ -80,63 +78,26 @@ fn enter(
     stat: &Stat,
 ) -> Result<FileRef, Unmanaged> {
     let name = newcomer.path.file_name().ok_or(BYPASS)?.to_owned();
+    let (fd, preset, inode) = (newcomer.fd, newcomer.entry.preset, (stat.st_dev, stat.st_ino));
+    let is_kept = |name: &[u8]| policy::keeps_name(preset, name);
     let found = statat(&above.file, &name, AtFlags::SYMLINK_NOFOLLOW);
-    let is_there = found.is_ok_and(|found| (found.st_dev, found.st_ino) == (stat.st_dev, stat.st_ino));
-    let preset = newcomer.entry.preset;
-    let is_kept = policy::keeps_name(preset, name.as_bytes());
-    // The look before spares a directory that cannot enter so the entry, and its maker a second sync.
-    if !is_there
-        || !is_kept
-        || has_attributes(newcomer.fd.as_fd())
-        || entries(newcomer.fd, stat.st_uid).is_none()
-    {
+    let is_there = found.is_ok_and(|found| (found.st_dev, found.st_ino) == inode);
+    if !is_there || !is_kept(name.as_bytes()) || has_attributes(fd.as_fd()) {
         return Err(LATER);
     }
     let file = newcomer.handle().ok_or(BYPASS)?;
-    let as_made = Attributes::of(stat);
-    let is_as_made = || daemon.engine.is_as_made((stat.st_dev, stat.st_ino), &file, &as_made);
-    if !is_as_made() {
-        return Err(LATER);
-    }
-    let attributes = Attributes { mode: as_made.mode | Attributes::DIRECTORY, ..as_made };
-    if !turn.log(&NameChange::Made { name: name.as_bytes(), file, attributes }) {
-        return Err(LATER);
-    }
-    let record = |turn: &Turn<'_, Managed>, it: &Managed| {
-        // Asked again: whoever takes a name away says so before, and looks for this directory afterwards.
-        let entries = entries(&it.file, stat.st_uid).filter(|_| is_as_made());
-        entries.is_some_and(|entries| {
-            let mut kept = entries.iter().filter(|entry| policy::keeps_name(preset, entry.name.as_bytes()));
-            kept.all(|entry| turn.log(&entry.made()))
-        })
+    let new = New { name: name.as_bytes(), file, attributes: Attributes::of(stat), inode };
+    let kept = || {
+        let entries = entries(fd, stat.st_uid)?;
+        Some(entries.into_iter().filter(|entry| is_kept(&entry.name)).collect())
     };
-    let entered = directories::enter(daemon, newcomer, Some(Named { above, record: &record }));
-    daemon.engine.was_synced((stat.st_dev, stat.st_ino));
-    entered
+    let entered = turn
+        .takes_in(&new, &kept, |record| directories::enter(daemon, newcomer, Some(Named { above, record })));
+    entered.ok_or(LATER)?
 }
 
 /// By no more than a path.
 const LOOKING: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// What is in it.
-struct Entry {
-    name: OsString,
-    file: Handle,
-    attributes: Attributes,
-    /// What a symbolic link says.
-    target: Option<Vec<u8>>,
-}
-
-impl Entry {
-    /// The record of its name.
-    fn made(&self) -> NameChange<'_> {
-        let (name, file, attributes) = (self.name.as_bytes(), self.file, self.attributes);
-        match &self.target {
-            Some(target) => NameChange::Symlink { name, file, attributes, target },
-            None => NameChange::Made { name, file, attributes },
-        }
-    }
-}
 
 /// Everything in it. `None`: that is too much, or something that no record can make again.
 fn entries(directory: impl AsFd, owner: u32) -> Option<Vec<Entry>> {
@@ -170,5 +131,5 @@ fn entry_at(directory: BorrowedFd<'_>, name: &OsStr, owner: u32) -> Option<Entry
         FileType::Symlink => Some(readlinkat(&looked_at, "", Vec::new()).ok()?.into_bytes()),
         _ => return None,
     };
-    Some(Entry { name: name.to_owned(), file, attributes, target })
+    Some(Entry { name: name.as_bytes().to_vec(), file, attributes, target })
 }

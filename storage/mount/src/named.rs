@@ -114,7 +114,7 @@ fn taken<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
 }
 
 /// Runs a call that changes names in these directories, not all of which were in the log a moment ago. `takes`: it may take names
-/// away. `known`: [`Engine::directories`] before the look.
+/// away, or give one to a file that was there. `known`: [`Engine::directories`] before the look.
 pub fn outside<R, const N: usize>(
     log: &Log,
     known: u32,

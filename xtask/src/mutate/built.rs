@@ -1,7 +1,8 @@
 //! The copy of the sources, built, and what a mutant faces in it.
 
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use super::deaths::Place;
@@ -145,9 +146,19 @@ impl Built {
 
 /// Who died, if it did, told from its output.
 fn died(command: &mut Command, tell: impl FnOnce(&str) -> (String, String)) -> Option<(String, String)> {
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(e) => return Some(("nobody".into(), format!("it does not run: {e}"))),
-    };
-    (!output.status.success()).then(|| tell(&String::from_utf8_lossy(&output.stdout)))
+    match output(command) {
+        Ok((true, _)) => None,
+        Ok((false, text)) => Some(tell(&text)),
+        Err(e) => Some(("nobody".into(), format!("it does not run: {e}"))),
+    }
+}
+
+/// Whether it succeeds, and what it says. By a file: whatever it leaves behind would hold a pipe for ever.
+fn output(command: &mut Command) -> io::Result<(bool, String)> {
+    let mut said = tempfile::tempfile()?;
+    let status = command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(Stdio::null()).status()?;
+    let mut text = Vec::new();
+    said.rewind()?;
+    said.read_to_end(&mut text)?;
+    Ok((status.success(), String::from_utf8_lossy(&text).into_owned()))
 }

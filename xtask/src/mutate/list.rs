@@ -110,7 +110,9 @@ mutants! {
         "names: row N8": "None if here.is_some() && is_known" => "None if here.is_some() && is_known && !{m}",
         "names: row N8, with something in it": "!self.look.is_full(at)" => "({m} || !self.look.is_full(at))",
         "names: row N11": "self.shared.iter().filter_map(" => "self.shared.iter().filter(|_| !{m}).filter_map(",
-        "names: a directory that is below another one": "        is_below ||" => "        is_below && !{m} ||",
+        "names: a directory that is below another one": "Self::Keep { .. }) && is_below_itself(error)" => "Self::Keep { .. }) && is_below_itself(error) && !{m}",
+        "names: a directory below itself": "Self::Keep { file, .. } if is_below_itself(error) => Some(*file)," => "Self::Keep { file, .. } if is_below_itself(error) && !{m} => Some(*file),",
+        "names: the older move first": "all.sort_by_key(|(_, at)| self.history.names[at].since);" => "all.sort_by_key(|(_, at)| if {m} { u64::MAX - self.history.names[at].since } else { self.history.names[at].since });",
         "names: a directory that is not made yet": "error.kind() == io::ErrorKind::NotFound &&" => "!{m} && error.kind() == io::ErrorKind::NotFound &&",
         "names: row N9": "let is_known = here.is_none_or(|file| is.known.contains(&file));" => "let is_known = {m} || here.is_none_or(|file| is.known.contains(&file));",
         "names: a recovery that was cut": "(None, _) if look.is_kept(place, &file) => {}" => "(None, _) if look.is_kept(place, &file) && !{m} => {}",
@@ -151,10 +153,15 @@ mutants! {
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
         "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
     }
+    "storage/core/src/engine/names/unborn.rs" {
+        "names: a new directory without what is in it": "entries.iter().all(|entry| turn.log(&entry.made()))" => "entries.iter().all(|entry| {m} || turn.log(&entry.made()))",
+        "names: a new directory without its name": "if !self.log(&NameChange::Made { name: new.name, file: new.file, attributes }) {" => "if !({m} || self.log(&NameChange::Made { name: new.name, file: new.file, attributes })) {",
+    }
     "storage/core/src/engine/names/syncing.rs" {
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
     }
     "storage/core/src/engine/names/moves.rs" {
+        "names: who dies between the records of a move": "self.inside.iter().for_each(|inside| inside.logs(lsn));" => "if !{m} { self.inside.iter().for_each(|inside| inside.logs(lsn)); }",
         "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
     }
     "storage/core/src/engine/names/contents.rs" {
@@ -162,11 +169,15 @@ mutants! {
         "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
         "names: captured since a sync began": "now.is_some_and(|now| now.lsn >= since)" => "now.is_some_and(|now| now.lsn >= since && !{m})",
     }
+    "storage/core/src/engine/naming.rs" {
+        "names: made in the place of one that was seen": "!= stand && is_another() {" => "!= stand && is_another() && !{m} {",
+    }
     "storage/core/src/engine/naming/moving.rs" {
         "names: seen before the entry": "if turn.still_stands(here.stand()) {" => "if {m} || turn.still_stands(here.stand()) {",
         "names: refused, and not taken back": "moved.filter(|_| done.is_err() && is_logged)" => "moved.filter(|_| done.is_err() && is_logged && !{m})",
         "names: a directory over a full one": "Emptied::No => Over::Stays," => "Emptied::No if !{m} => Over::Stays,",
         "names: a directory that moves and is not entered": ".map(|itself| itself.as_ref().and_then(try_enter))" => ".map(|itself| itself.as_ref().filter(|_| !{m}).and_then(try_enter))",
+        "names: a directory is put below itself": "if to.is_within(inode) => Over::Stays" => "if to.is_within(inode) && !{m} => Over::Stays",
         "names: refused elsewhere, and not taken back": "logged.filter(|_| done.is_err())" => "logged.filter(|_| done.is_err() && !{m})",
     }
     "storage/core/src/engine/naming/turns.rs" {

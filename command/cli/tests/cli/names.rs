@@ -176,6 +176,18 @@ fn a_new_directory_from_which_a_name_went_is_the_disks() {
     assert_eq!(mode.expect("there") & 0o777, 0o750);
 }
 
+/// Recovery made it again with nothing in it: its content was synced where it came from, and is in no log.
+#[test]
+fn regression_a_file_that_is_linked_into_a_new_directory_keeps_what_was_synced_of_it() {
+    let Some(mut scene) = on("ext4") else { return };
+    let script = "sync . .; mkdir ../spool; echo one > ../spool/mail; sync ../spool/mail; mkdir new; \
+                  ln ../spool/mail new/mail; rm ../spool/mail; sync new; echo over; exec sleep 1000";
+    let running = shell(&scene, script);
+    scene.cut(running);
+    scene.recover();
+    assert_eq!(fs::read_to_string(scene.data.join("new/mail")).expect("read"), "one\n");
+}
+
 /// The smallest log knows 256 files and directories at a time.
 #[test]
 fn regression_directories_give_up_their_places_in_the_log_to_others() {

@@ -33,7 +33,8 @@ impl Files for Descriptors<'_> {
     fn descriptor(&mut self, slot: u32) -> io::Result<BorrowedFd<'_>> {
         if let Some(shelf) = &self.world.shelf {
             let folder = shelf.folder_in(slot).ok_or_else(unknown)?;
-            return Ok(shelf.descriptor(folder).as_fd());
+            self.last = Some(shelf.descriptor(folder));
+            return self.last.as_ref().map(|file| file.as_fd()).ok_or_else(unknown);
         }
         let index = self.world.file_in(slot).ok_or_else(unknown)?;
         self.last = Some(Rc::clone(&self.world.files.borrow()[index].cache));

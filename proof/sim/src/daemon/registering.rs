@@ -111,6 +111,9 @@ impl Daemon {
 
     /// Forgets files whose last name is gone, and lets others be created in their place.
     pub fn forget_unlinked(&self) {
+        if self.world.shelf.is_some() {
+            return self.forget_folders();
+        }
         for slot in self.engine.slots().filter(|slot| slot.state().has(Flag::UNLINKED)) {
             self.engine.forget(self.who(), slot.number());
             if let Some(index) = self.world.file_in(slot.number()) {

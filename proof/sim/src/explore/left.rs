@@ -92,8 +92,8 @@ impl<'a> Locate for &'a Places<'a> {
     type Names = Restored<'a>;
 
     fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<Restored<'a>, Unwritable> {
-        let folder = identified_folder(root, entry)?;
         let tree = self.left.tree.as_ref().ok_or_else(|| "no directory is in this log".to_owned())?;
+        let folder = identified_folder(root, entry, &tree.borrow())?;
         Ok(Restored::new(self.world, tree, folder, Way::Copy(&self.steps)))
     }
 

@@ -2,6 +2,8 @@
 
 use seawall_core::format::Handle;
 
+use crate::tree::Inode;
+
 /// A file's contents.
 #[derive(Debug)]
 pub struct Written {
@@ -11,6 +13,8 @@ pub struct Written {
     pub mode: u32,
     /// It is a symbolic link that says this.
     pub target: Option<Vec<u8>>,
+    /// It is this directory.
+    pub folder: Option<usize>,
     /// Its contents, oldest first, and how many there were before the first of these.
     versions: Vec<Vec<u8>>,
     before: u64,
@@ -19,12 +23,13 @@ pub struct Written {
 impl Written {
     /// A new file.
     pub fn of(handle: Handle, mode: u32) -> Self {
-        Self { handle, mode, target: None, versions: vec![Vec::new()], before: 0 }
+        Self { handle, mode, target: None, folder: None, versions: vec![Vec::new()], before: 0 }
     }
 
-    /// A symbolic link that says this, if it says anything.
-    pub fn saying(self, target: Option<&[u8]>) -> Self {
-        Self { target: target.map(<[u8]>::to_vec), ..self }
+    /// The same of what was just made, or found.
+    pub fn at(inode: &Inode) -> Self {
+        let (target, folder) = (inode.target.clone(), inode.folder);
+        Self { target, folder, ..Self::of(inode.handle(), inode.mode) }
     }
 
     /// It holds this from now on.

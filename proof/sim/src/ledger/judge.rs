@@ -2,11 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use super::{Act, Begun, Ledger};
+use super::{Act, Begun, Ledger, Turned};
 use crate::tree::{Names, Tree};
 
-/// A state that a directory is in: the change since which it was, and the call under way that led from there to it.
-type Candidate = (u64, Option<usize>);
+/// A state that a directory may be in.
+#[derive(Clone)]
+struct Candidate {
+    /// The change since which it was.
+    since: u64,
+    /// Changes of calls that had not returned, and that it lacks.
+    lacks: Vec<u64>,
+    /// The call under way that led from there to it.
+    next: Option<usize>,
+}
+
+impl Candidate {
+    /// True if it shows a change of its directory.
+    fn shows(&self, change: u64) -> bool {
+        change <= self.since && !self.lacks.contains(&change)
+    }
+}
 
 impl Ledger {
     /// Is the tree one that a power cut may leave, after a recovery?
@@ -14,22 +29,31 @@ impl Ledger {
     /// # Errors
     /// Which promise is broken.
     pub fn check(&self, tree: &Tree) -> Result<(), String> {
-        let mut inodes = BTreeMap::new();
-        let mut candidates = Vec::new();
-        for folder in 0..tree.folders() {
+        let (mut inodes, mut candidates) = (BTreeMap::new(), BTreeMap::new());
+        let mut due: Vec<(usize, usize)> = tree.tops().map(|folder| (folder, folder)).collect();
+        while let Some((there, folder)) = due.pop() {
             let mut is = Names::new();
-            for (name, inode) in tree.names(folder) {
-                let file =
-                    self.file_of(tree, *inode).map_err(|why| format!("{}: {why}", text(folder, name)))?;
+            for (name, inode) in tree.names(there) {
+                let file = self.file_of(tree, *inode);
+                let file = file.map_err(|why| format!("{}: {why}", text(folder, name)))?;
                 if *inodes.entry(file).or_insert(*inode) != *inode {
                     return Err(format!("{}: file {file} is there twice", text(folder, name)));
                 }
+                let both = tree.inode(*inode).and_then(|is| is.folder).zip(self.folder_of(file));
+                due.extend(both);
                 is.insert(name.clone(), file);
             }
-            candidates.push(self.candidates(folder, &is)?);
+            if candidates.insert(folder, self.candidates(folder, &is)?).is_some() {
+                return Err(format!("directory {folder} is there twice"));
+            }
         }
         self.joint(&candidates)?;
         inodes.iter().try_for_each(|(file, inode)| self.check_file(tree, *file, *inode))
+    }
+
+    /// The directory that a file is.
+    fn folder_of(&self, file: usize) -> Option<usize> {
+        self.files.get(&file)?.folder
     }
 
     /// The file that an inode is, or stands for.
@@ -45,6 +69,9 @@ impl Ledger {
         if written.mode != found.mode {
             return Err(format!("file {file}: its mode is {:o}, and was {:o}", found.mode, written.mode));
         }
+        if written.folder.is_some() != found.folder.is_some() {
+            return Err(format!("file {file}: a directory is a file now, or a file a directory"));
+        }
         if written.target != found.target {
             return Err(format!("file {file}: it says {:?}, and said {:?}", found.target, written.target));
         }
@@ -54,12 +81,18 @@ impl Ledger {
     /// Where in its past a directory is.
     fn candidates(&self, folder: usize, is: &Names) -> Result<Vec<Candidate>, String> {
         let past = &self.folders[folder];
-        let had = past.states().iter().filter(|state| state.names == *is);
-        let mut candidates: Vec<Candidate> = had.map(|state| (state.since, None)).collect();
-        for (number, begun) in self.open().enumerate().filter(|(_, begun)| begun.change == 0) {
-            if self.led_to(folder, begun).is_some_and(|names| names == *is) {
-                candidates.push((past.now().since, Some(number)));
-            }
+        let had = past.states().iter().map(|state| (state.names.clone(), state.since, None));
+        let next = self.open().enumerate().filter(|(_, begun)| begun.change == 0);
+        let next = next.filter_map(|(number, begun)| {
+            Some((self.led_to(folder, begun)?, past.now().since, Some(number)))
+        });
+        let mut candidates = Vec::new();
+        for (names, since, next) in had.chain(next) {
+            let lacking = self.lacking(folder, names, since);
+            let found = lacking
+                .into_iter()
+                .filter(|(names, _)| names == is || past.is_entering && is_part(is, names));
+            candidates.extend(found.map(|(_, lacks)| Candidate { since, lacks, next }));
         }
         if candidates.is_empty() {
             let (first, now) = (&past.states()[0], past.now());
@@ -69,6 +102,34 @@ impl Ledger {
             ));
         }
         Ok(candidates)
+    }
+
+    /// What a state comes to without the changes of some calls that have not returned: nobody has to know of these, whatever
+    /// came later. Each with the changes that it lacks.
+    fn lacking(&self, folder: usize, names: Names, since: u64) -> Vec<(Names, Vec<u64>)> {
+        let mut calls: Vec<&Begun> =
+            self.open().filter(|begun| (1..=since).contains(&begun.change)).collect();
+        // What was changed last is undone first.
+        calls.sort_by_key(|begun| std::cmp::Reverse(begun.change));
+        let mut all = vec![(names, Vec::new())];
+        for begun in calls {
+            for (mut names, mut lacks) in all.clone() {
+                let here = begun.turned.iter().filter(|turned| turned.folder == folder);
+                let is_as_left = |turned: &Turned| names.get(&turned.name).copied() == turned.to;
+                if here.clone().next().is_none() || !here.clone().all(is_as_left) {
+                    continue;
+                }
+                for turned in here {
+                    match turned.from {
+                        Some(file) => names.insert(turned.name.clone(), file),
+                        None => names.remove(&turned.name),
+                    };
+                }
+                lacks.push(begun.change);
+                all.push((names, lacks));
+            }
+        }
+        all
     }
 
     /// Calls that may be half done.
@@ -81,7 +142,11 @@ impl Ledger {
         let now = |folder: usize| &self.folders[folder].now().names;
         let mut names = now(folder).clone();
         match &begun.leads {
-            Act::Remove(of, name) if *of == folder => drop(names.remove(name)),
+            Act::Remove(of, name) if *of == folder => {
+                if !self.is_empty(names.remove(name)?) {
+                    return None;
+                }
+            }
             Act::Exchange(of, name, other) if *of == folder => {
                 let (file, over) = (names.remove(name)?, names.remove(other)?);
                 names.insert(name.clone(), over);
@@ -90,7 +155,7 @@ impl Ledger {
             Act::Move((from, name), (to, other)) if *from == folder || *to == folder => {
                 let file = *now(*from).get(name)?;
                 // Two names of the same file stay.
-                if now(*to).get(other) == Some(&file) {
+                if now(*to).get(other).is_some_and(|over| *over == file || !self.may_replace(file, *over)) {
                     return None;
                 }
                 if *from == folder {
@@ -105,25 +170,44 @@ impl Ledger {
         Some(names)
     }
 
-    /// A move from one directory to another happened in both of them, or in neither.
-    fn joint(&self, candidates: &[Vec<Candidate>]) -> Result<(), String> {
-        let [one, other] = candidates else { return Ok(()) };
-        let is_possible = one.iter().any(|one| other.iter().any(|other| self.fit(*one, *other)));
-        if is_possible {
-            Ok(())
-        } else {
-            Err("a file has moved in one directory, and not in the other".into())
-        }
+    /// True for a file, and for a directory with nothing in it.
+    fn is_empty(&self, file: usize) -> bool {
+        self.folder_of(file).is_none_or(|folder| self.folders[folder].now().names.is_empty())
     }
 
-    fn fit(&self, one: Candidate, other: Candidate) -> bool {
-        let (low, high) = (one.0.min(other.0), one.0.max(other.0));
-        // A change of both directories that only one of them shows.
-        let is_torn = self.across.iter().any(|change| low < *change && *change <= high);
-        let is_across = |call: usize| self.open().nth(call).is_some_and(|b| b.leads.folders().len() > 1);
-        let is_half = [one.1, other.1].iter().flatten().any(|call| is_across(*call)) && one.1 != other.1;
-        !is_torn && !is_half
+    /// True if the kernel renames the one over the other.
+    fn may_replace(&self, file: usize, over: usize) -> bool {
+        self.folder_of(file).is_some() == self.folder_of(over).is_some() && self.is_empty(over)
     }
+
+    /// A move from one directory to another happened in both of them, or in neither.
+    fn joint(&self, candidates: &BTreeMap<usize, Vec<Candidate>>) -> Result<(), String> {
+        for (folder, ones) in candidates {
+            for (other, others) in candidates.range(folder + 1..) {
+                let both = [*folder, *other];
+                if !ones.iter().any(|one| others.iter().any(|other| self.fit(both, one, other))) {
+                    return Err(format!(
+                        "a file has moved in directory {folder} or {other}, and not in both"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fit(&self, both: [usize; 2], one: &Candidate, other: &Candidate) -> bool {
+        let is_of_both = |folders: &[usize]| both.iter().all(|folder| folders.contains(folder));
+        let mut across = self.across.iter().filter(|(_, folders)| is_of_both(folders));
+        let is_whole = across.all(|(change, _)| one.shows(*change) == other.shows(*change));
+        let is_across = |call: usize| self.open().nth(call).is_some_and(|b| is_of_both(&b.leads.folders()));
+        let is_half = [one.next, other.next].iter().flatten().any(|call| is_across(*call));
+        is_whole && !(is_half && one.next != other.next)
+    }
+}
+
+/// True if all of it is in the other one.
+fn is_part(of: &Names, names: &Names) -> bool {
+    of.iter().all(|(name, file)| names.get(name) == Some(file))
 }
 
 fn text(folder: usize, name: &[u8]) -> String {

@@ -22,6 +22,8 @@ pub struct Past {
     returned: u64,
     /// For each file the last change that gave it a name.
     named: BTreeMap<usize, u64>,
+    /// It enters the log name by name, and was never synced.
+    pub is_entering: bool,
 }
 
 impl Default for Past {
@@ -33,7 +35,12 @@ impl Default for Past {
 impl Past {
     /// A directory that is in this state.
     pub fn at(since: u64, names: Names) -> Self {
-        Self { states: vec![State { since, names }], returned: since, named: BTreeMap::new() }
+        Self {
+            states: vec![State { since, names }],
+            returned: since,
+            named: BTreeMap::new(),
+            is_entering: false,
+        }
     }
 
     /// Some of its names lead elsewhere.

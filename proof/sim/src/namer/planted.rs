@@ -18,9 +18,9 @@ impl Namer {
             .naming(Act::Remove(*folder, name.to_bytes().to_vec()), || {
                 naming::beside(&here, || {
                     let lead = (*folder, name.to_bytes().to_vec(), None);
-                    self.world
-                        .renames(|tree| tree.find(*folder, name.to_bytes()).map(|_| vec![lead]).ok_or(2))
-                        .map_err(Errno::from_raw_os_error)
+                    self.world.renames(|tree| {
+                        tree.find(*folder, name.to_bytes()).map(|_| vec![lead]).ok_or(Errno::NOENT)
+                    })
                 })
             })
             .unwrap_or_default();

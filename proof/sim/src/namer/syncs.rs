@@ -29,7 +29,7 @@ impl Namer {
     /// Makes all of a file that is synced for the first time a record. False: it is to be synced for real.
     fn first_sync(&self, open: &Open<'_>) -> bool {
         let Some((inode, name)) = self.is_candidate(open) else { return false };
-        let here = self.here(name.0);
+        let here = self.here(name.0).or_else(|| self.takes_new(name.0));
         let is_captured = here.is_some_and(|here| naming::capturing(&here, &name.1, inode));
         self.world.count(|c| c.captured += u64::from(is_captured));
         is_captured
@@ -88,6 +88,7 @@ impl Namer {
     pub(super) fn sync_folder(&self, folder: usize) {
         let due = self.world.shelf().ledger.borrow().syncs_folder(folder);
         self.world.tell(|| format!("sync of directory {folder} ..."));
+        self.asks_for(folder);
         let logged = self
             .here(folder)
             .and_then(|here| self.engine.sync_directory_names(self.who(), here.reference(), &here));

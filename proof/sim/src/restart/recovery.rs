@@ -39,7 +39,7 @@ impl<'a> Locate for Disks<'a> {
     }
 
     fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<Restored<'a>, Unwritable> {
-        let folder = identified_folder(root, entry)?;
+        let folder = identified_folder(root, entry, &self.0.shelf().tree.borrow())?;
         Ok(Restored::new(self.0, &self.0.shelf().tree, folder, Way::Live))
     }
 }

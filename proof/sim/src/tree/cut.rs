@@ -19,8 +19,13 @@ impl Tree {
         for change in self.journal.iter().take(kept) {
             apply(&mut names, &mut inodes, change.clone());
         }
-        let reached: BTreeSet<usize> = names.iter().flat_map(Names::values).copied().collect();
+        let reached = reached(&names, &inodes, self.tops);
         inodes.retain(|inode, _| reached.contains(inode));
+        for (folder, names) in names.iter_mut().enumerate().skip(self.tops) {
+            if !inodes.values().any(|inode| inode.folder == Some(folder)) {
+                names.clear();
+            }
+        }
         inodes.values_mut().for_each(|inode| self.lose(inode, rng));
         Self {
             inodes,
@@ -58,4 +63,16 @@ impl Tree {
             is_used || later.contains(index)
         });
     }
+}
+
+/// The inodes that names lead to, from the first directories on.
+fn reached(names: &[Names], inodes: &BTreeMap<usize, Inode>, tops: usize) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::new();
+    let mut folders: Vec<usize> = (0..tops).collect();
+    while let Some(folder) = folders.pop() {
+        let new: Vec<usize> =
+            names[folder].values().copied().filter(|inode| reached.insert(*inode)).collect();
+        folders.extend(new.iter().filter_map(|inode| inodes.get(inode)?.folder));
+    }
+    reached
 }

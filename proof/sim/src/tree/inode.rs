@@ -25,6 +25,8 @@ pub struct Inode {
     pub durable_stood_for: Option<Handle>,
     /// It is a symbolic link that says this.
     pub target: Option<Vec<u8>>,
+    /// It is this directory.
+    pub folder: Option<usize>,
     /// Descriptors of it.
     pub opens: u32,
     /// Nobody reaches it any more, but the disk may bring it back: its number is free.
@@ -44,6 +46,7 @@ impl Inode {
             stood_for: None,
             durable_stood_for: None,
             target: None,
+            folder: None,
             opens: 0,
             is_free: false,
         }

@@ -1,74 +1,80 @@
 //! The directories of the simulated machine: their names, who is in the log, and what was promised of them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::rc::Rc;
 
 use seawall_core::file::captured::Captured;
 use seawall_core::format::Handle;
-use seawall_core::{Engine, Errno, FileRef};
+use seawall_core::{Errno, FileRef};
 
 use super::World;
 use crate::ledger::{Act, Due, Ledger};
-use crate::names;
 use crate::tree::{Inode, Lead, Tree};
 use crate::{Change, Disk, Mutant, Planted};
 
-const EIO: i32 = 5;
 /// One call in so many is refused by the kernel.
 const REFUSED: u64 = 40;
 
 /// Directories whose names are in the log.
 pub struct Shelf {
+    /// How many directories may be in each other, below the first ones.
+    pub depth: u64,
     /// The file system.
     pub tree: RefCell<Tree>,
     /// What was promised.
     pub ledger: RefCell<Ledger>,
     /// A descriptor of each directory.
-    descriptors: Vec<File>,
-    /// Their present slots.
-    pub slots: RefCell<Vec<Option<FileRef>>>,
+    descriptors: RefCell<Vec<Rc<File>>>,
+    /// The slots of those that the daemon knows.
+    pub slots: RefCell<BTreeMap<usize, FileRef>>,
+    /// What processes ask the daemon for.
+    pub asked: RefCell<VecDeque<Asked>>,
+}
+
+/// A process asks for a directory, and waits.
+pub struct Asked {
+    /// Which one.
+    pub folder: usize,
+    /// It was made lately, and is to enter the log before the disk has it.
+    pub is_new: bool,
+    /// The daemon has answered.
+    pub is_answered: Rc<Cell<bool>>,
 }
 
 impl Shelf {
     /// Empty directories.
-    pub fn of(folders: usize, sector: usize, tick: u64) -> Self {
-        let descriptor = |_| {
-            let fd = rustix::fs::memfd_create("seawall-sim-folder", rustix::fs::MemfdFlags::CLOEXEC);
-            File::from(fd.expect("a memory file"))
-        };
+    pub fn of(folders: usize, depth: u64, sector: usize, tick: u64) -> Self {
         Self {
+            depth,
             tree: RefCell::new(Tree::of(folders, sector, tick)),
             ledger: RefCell::new(Ledger::of(folders)),
-            descriptors: (0..folders).map(descriptor).collect(),
-            slots: RefCell::new(vec![None; folders]),
+            descriptors: RefCell::default(),
+            slots: RefCell::default(),
+            asked: RefCell::default(),
         }
     }
 
-    /// How many directories there are.
-    pub fn folders(&self) -> usize {
-        self.descriptors.len()
-    }
-
     /// A descriptor of a directory.
-    pub fn descriptor(&self, folder: usize) -> &File {
-        &self.descriptors[folder]
+    pub fn descriptor(&self, folder: usize) -> Rc<File> {
+        let mut descriptors = self.descriptors.borrow_mut();
+        while descriptors.len() <= folder {
+            let fd = rustix::fs::memfd_create("seawall-sim-folder", rustix::fs::MemfdFlags::CLOEXEC);
+            descriptors.push(Rc::new(File::from(fd.expect("a memory file"))));
+        }
+        Rc::clone(&descriptors[folder])
     }
 
     /// The directory behind a descriptor.
     pub fn folder_of(&self, fd: i32) -> Option<usize> {
-        self.descriptors.iter().position(|file| file.as_raw_fd() == fd)
+        self.descriptors.borrow().iter().position(|file| file.as_raw_fd() == fd)
     }
 
     /// The directory in a slot.
     pub fn folder_in(&self, slot: u32) -> Option<usize> {
-        self.slots.borrow().iter().position(|name| name.is_some_and(|name| name.slot == slot))
-    }
-
-    /// The slot of a directory, as a process finds it.
-    pub fn find(&self, engine: &Engine, folder: usize) -> Option<FileRef> {
-        let (dev, ino) = names::folder_inode(folder);
-        engine.find(dev, ino)
+        self.slots.borrow().iter().find(|(_, name)| name.slot == slot).map(|(folder, _)| *folder)
     }
 }
 
@@ -122,10 +128,10 @@ impl World {
     ///
     /// # Errors
     /// EIO.
-    pub fn renames(&self, leads: impl FnOnce(&Tree) -> Result<Vec<Lead>, i32>) -> Result<(), i32> {
+    pub fn renames(&self, leads: impl FnOnce(&Tree) -> Result<Vec<Lead>, Errno>) -> Result<(), Errno> {
         if self.rng.one_in(REFUSED) {
             self.tell(|| "the kernel refuses".into());
-            return Err(EIO);
+            return Err(Errno::IO);
         }
         let shelf = self.shelf();
         let leads = leads(&shelf.tree.borrow())?;
@@ -133,6 +139,13 @@ impl World {
         shelf.ledger.borrow_mut().changed(self.thread.get(), &leads);
         self.has_named(&leads);
         Ok(())
+    }
+
+    /// The kernel makes a directory.
+    pub fn makes_folder(&self, folder: usize, name: &[u8]) {
+        let mode = self.rng.pick(&[0o700, 0o755]);
+        let made = self.shelf().tree.borrow_mut().make_folder(folder, name, mode);
+        self.has_made((folder, name), made);
     }
 
     /// The kernel makes a file.
@@ -144,22 +157,21 @@ impl World {
             tree.open(file, true);
             file
         };
-        self.has_made((folder, name), file, None);
+        self.has_made((folder, name), file);
         file
     }
 
     /// The kernel makes a symbolic link.
     pub fn points(&self, folder: usize, name: &[u8], target: &[u8]) {
         let link = self.shelf().tree.borrow_mut().point(folder, name, target, None);
-        self.has_made((folder, name), link, Some(target));
+        self.has_made((folder, name), link);
     }
 
-    fn has_made(&self, (folder, name): (usize, &[u8]), file: usize, target: Option<&[u8]>) {
-        let made = self.shelf().tree.borrow().inode(file).map(|inode| (inode.handle(), inode.mode));
+    fn has_made(&self, (folder, name): (usize, &[u8]), file: usize) {
         let leads = [(folder, name.to_vec(), Some(file))];
-        if let Some((handle, mode)) = made {
+        if let Some(made) = self.shelf().tree.borrow().inode(file) {
             let mut ledger = self.shelf().ledger.borrow_mut();
-            ledger.made(file, handle, mode, target);
+            ledger.made(file, made, folder);
             ledger.changed(self.thread.get(), &leads);
         }
         self.has_named(&leads);
@@ -245,7 +257,8 @@ impl World {
         let Some(shelf) = &self.shelf else { return };
         let left = shelf.tree.borrow().cut(&self.rng);
         *shelf.tree.borrow_mut() = left;
-        shelf.slots.borrow_mut().fill(None);
+        shelf.slots.borrow_mut().clear();
+        shelf.asked.borrow_mut().clear();
         shelf.ledger.borrow_mut().all_died();
     }
 

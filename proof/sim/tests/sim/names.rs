@@ -14,6 +14,7 @@ fn has_all(total: &Counts) {
 fn no_crash_point_takes_from_a_directory_what_was_synced() {
     let total = campaign(1, 60_000, Plan::with_names, |c| c.takeovers);
     has_all(&total);
+    assert!(total.unborn > 0, "{total:?}");
     assert!(total.points_in_recovery > 0 && total.recoveries_cut > 0 && total.takeovers > 0, "{total:?}");
 }
 

@@ -43,6 +43,8 @@ mod contents;
 mod made;
 mod moves;
 mod syncing;
+#[cfg(feature = "std")]
+mod unborn;
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -58,6 +60,8 @@ use crate::file::{FileRef, Flag, Inside, Slot, Stand, captured};
 use crate::format::{NameChange, RecordKind};
 use crate::intake::Intake;
 use crate::policy;
+#[cfg(feature = "std")]
+pub use unborn::{Entry, New};
 
 /// How many changes of a directory may wait for a log on a disk or on other hosts without a sync in between.
 pub const UNSYNCED: u64 = 4;
@@ -207,9 +211,14 @@ impl<P: Place> Turn<'_, P> {
         slot.is_known_at(self.place.changed_before()) || slot.is_known_at(self.place.changed())
     }
 
+    /// How far the changes in the directory have come ([`Engine::stand`]).
+    pub fn stand(&self) -> Option<Stand> {
+        self.inside.as_ref().map(|inside| inside.slot().stand_inside())
+    }
+
     /// True if no name has changed here since the directory stood like this.
     pub fn still_stands(&self, stand: Option<Stand>) -> bool {
-        self.inside.as_ref().is_some_and(|inside| stand == Some(inside.slot().stand_inside()))
+        stand.is_some() && stand == self.stand()
     }
 
     /// True if a record of the change is what comes next.
@@ -318,6 +327,11 @@ impl<P: Place> Turn<'_, P> {
 
     /// The record's LSN. `None`: there is no room, or no record can express the change.
     fn append(&self, change: &NameChange<'_>) -> Option<u64> {
+        self.append_with(change, |_| {})
+    }
+
+    /// The same. `draws` learns the LSN before there is a record with it.
+    fn append_with(&self, change: &NameChange<'_>, draws: impl FnOnce(u64)) -> Option<u64> {
         let (inside, log) = (self.inside.as_ref()?, &self.engine.log);
         let encoded = change.encode()?;
         let parts = [encoded.bytes(), change.data()];
@@ -328,6 +342,7 @@ impl<P: Place> Turn<'_, P> {
         let mut op = log.claim(self.who)?;
         let lsn = op.draw(slot);
         inside.logs(lsn);
+        draws(lsn);
         let appended = op.append(lsn, &record, parts.into_iter());
         fence();
         appended.ok()?;

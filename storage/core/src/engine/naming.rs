@@ -23,8 +23,10 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 use super::names::Turn;
+#[cfg(feature = "std")]
+pub use super::names::{Entry, New};
 use crate::format::{Attributes, NameChange, Replaced};
-pub use directory::{Directory, Holds, Kind, Known};
+pub use directory::{Directory, Holds, Kind, Known, lies_within};
 use emptied::Emptied;
 pub use linking::{linking_across, linking_within};
 pub use moving::{How, moving_across, moving_within};
@@ -34,28 +36,57 @@ use turns::{has_lost, knows_names, leads_to, refused};
 /// Most bytes of a file that becomes a record as a whole: a larger file is on the disk just as soon.
 pub const LARGEST: usize = 128 << 10;
 
-/// Runs a call that may make a file. The call learns whether it will.
+/// What a call that may make a file is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Making {
+    /// It makes one: there is none.
+    New,
+    /// It opens the one that is there, and makes none, if it can help it: who has removed it meanwhile has a record of that, and
+    /// this one would have none.
+    Opens,
+    /// It does whatever the kernel does: something else is there, or the log does not know of it.
+    Other,
+}
+
+/// So often a file is looked for that others remove and make.
+const LOOKS: usize = 100;
+
+/// Runs a call that may make a file. The call learns what it is to do, and is made again if what it was to open is gone.
 ///
 /// # Errors
 /// The call's error, or [EIO](Turn::allowed), here and below.
 pub fn making<D: Directory, R>(
     here: &D,
     name: &CStr,
-    call: impl FnOnce(bool) -> Result<R, Errno>,
+    mut call: impl FnMut(Making) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     if !here.keeps(name) {
-        return beside(here, || call(false));
+        return beside(here, || call(Making::Other));
     }
-    let turn = enter(here);
-    if here.at(name).is_some() {
-        // If it is removed meanwhile, a file made in its place shows in the directory's change time.
+    for _ in 0..LOOKS {
+        let turn = enter(here);
+        let Some(found) = here.at(name) else {
+            let done = turn.allowed().and_then(|()| call(Making::New));
+            has_made(here, &turn, name);
+            turn.finish();
+            return done;
+        };
+        let stand = turn.stand();
+        // Nothing may be held: an open may wait for the daemon, which waits for the directory.
         turn.finish();
-        return call(false);
+        let is_plain = found.kind == Kind::File && found.attributes.uid == here.uid();
+        let done = call(if is_plain { Making::Opens } else { Making::Other });
+        if is_plain && matches!(done, Err(Errno::NOENT)) {
+            continue;
+        }
+        let is_another = || here.at(name).and_then(|now| now.handle) != found.handle;
+        if here.engine().stand(here.reference()) != stand && is_another() {
+            // This call may have made one that the log does not know.
+            leaving(here);
+        }
+        return done;
     }
-    let done = turn.allowed().and_then(|()| call(true));
-    has_made(here, &turn, name);
-    turn.finish();
-    done
+    Err(Errno::NOENT)
 }
 
 /// Logs what was just made at `name`, if anything was.

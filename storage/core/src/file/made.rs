@@ -1,7 +1,8 @@
 //! Directories that were made lately in one that is in the log, and are not in the log themselves.
 //!
 //! Such a directory may enter the log before the disk has it, if names were only added to it since: its own log gets a record of
-//! each that is there then. Of a name that was taken away before, the disk may still have a trace that no record is about.
+//! each that is there then. Of a name that was taken away before, the disk may still have a trace that no record is about; and a
+//! file that got a name here by link(2) may be on the disk with all its content, of which no record here says anything.
 //!
 //! Any process reads and writes. One word says which directory it is and whether it only grew, another how it was made. Two
 //! directories that meet at one place forget each other, which costs a sync that waits for the disk. What may not be trusted:

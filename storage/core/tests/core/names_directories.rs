@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::XattrFlags;
 
 use crate::common::World;
-use crate::common::directory::{Directory, names};
+use crate::common::directory::{Directory, handle, names};
 use crate::common::front::Front;
 use seawall_core::file::Flag;
 use seawall_core::naming::{self, Directory as _, How};
@@ -351,6 +351,52 @@ fn directories_that_changed_places_in_the_tree_do_so_again() {
         done.expect("a recovery");
         assert!(dir.path().join(&swapped).is_dir());
         assert_eq!(names(dir.path()), [text(&inner)]);
+    }
+}
+
+/// What recovery would make of a record of that is nothing that the kernel does.
+#[test]
+fn a_directory_is_not_put_below_itself_and_no_record_says_so() {
+    let world = World::new(16 << 20);
+    let written = Written::new(&world);
+    let below = Directory::below(&world, "tmp/below");
+    let front = Front::of(&world, &written.above).above(&[&written.part]);
+    for into in [&written.part, &below] {
+        let into = Front::of(&world, into);
+        let before = world.engine.next_lsn();
+        let rename = |_| rustix::fs::rename(front.path(c"tmp"), into.path(c"tmp"));
+        let done = naming::moving_across((&front, c"tmp"), (&into, c"tmp"), How::Plain, rename);
+        assert_eq!((done, world.engine.next_lsn()), (Err(Errno::INVAL), before));
+        let aside = |_| Err::<(), _>(Errno::ACCESS);
+        let done = naming::moving_across((&into, c"rows"), (&front, c"rows"), How::Plain, aside);
+        assert_eq!(done, Err(Errno::ACCESS), "the other way round it is the kernel's affair");
+    }
+}
+
+/// The kernel refuses it, as something else was moved meanwhile, and the power fails before its record is taken back.
+#[test]
+fn a_directory_that_the_log_puts_below_itself_stays() {
+    for is_on_disk in [true, false] {
+        let world = World::new(16 << 20);
+        let below = Directory::below(&world, if is_on_disk { "tmp/below" } else { "below" });
+        let written = Written::new(&world);
+        if !is_on_disk {
+            put_into(&world, &Front::of(&world, &written.above).above(&[&below]), &written.part, c"below");
+            below.moved_to(written.part.at("below"));
+        }
+        let file = handle(&written.above.at("tmp"));
+        let (source, target) = (written.above.turn(), below.turn());
+        assert!(source.log_move(&target, (b"tmp", b"itself"), file, None));
+        if !is_on_disk {
+            fs::rename(written.part.at("below"), written.above.at("below")).expect("as it was");
+        }
+        std::mem::forget((source, target));
+        drop((written, below));
+        let (done, dir, _memory) = world.recover();
+        done.unwrap_or_else(|error| panic!("{is_on_disk}: {error}"));
+        assert_eq!(names(dir.path()), ["tmp"], "{is_on_disk}");
+        assert_eq!(names(&dir.path().join("tmp")), ["below", "rows"], "{is_on_disk}");
+        assert_eq!(names(&dir.path().join("tmp/below")), Vec::<String>::new(), "{is_on_disk}");
     }
 }
 

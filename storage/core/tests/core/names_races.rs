@@ -8,8 +8,9 @@ use crate::common::World;
 use crate::common::directory::{self, attributes, handle, names};
 use crate::common::front::{Front, inode};
 use seawall_core::Errno;
+use seawall_core::file::Flag;
 use seawall_core::format::NameChange;
-use seawall_core::naming::{self, Directory, How};
+use seawall_core::naming::{self, Directory, How, Making};
 
 fn made(directory: &directory::Directory<'_>, name: &str, content: &str) {
     fs::write(directory.make(name), content).expect("written");
@@ -85,6 +86,54 @@ fn a_file_that_was_seen_before_the_entry_and_is_gone_by_then_does_not_move() {
     assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
+/// Else the call that is to open it makes one, and no record tells of that.
+#[test]
+fn a_file_that_was_seen_and_is_gone_is_made_with_a_record() {
+    let world = World::new(16 << 20);
+    let directory = directory::Directory::of(&world);
+    made(&directory, "file", "first");
+    let (mut asked, path) = (Vec::new(), directory.at("file"));
+    let open = |how| {
+        if asked.is_empty() {
+            directory.remove("file");
+        }
+        asked.push(how);
+        let made = fs::File::options().write(true).create(how != Making::Opens).open(&path);
+        made.map(drop).map_err(|error| Errno::from_io_error(&error).expect("the kernel's"))
+    };
+    naming::making(&Front::of(&world, &directory), c"file", open).expect("no error");
+    assert_eq!(asked, [Making::Opens, Making::New]);
+    assert!(world.engine.state(directory.name).has(Flag::TRACKED) && !directory.fsync());
+    fs::remove_file(&path).expect("the disk has not got it");
+    drop(directory);
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(fs::read_to_string(dir.path().join("file")).expect("read"), "");
+}
+
+/// As libc's fopen does: no record tells of it, and the next change would hide that.
+#[test]
+fn a_file_that_takes_the_place_of_one_that_was_seen_takes_its_directory_out_of_the_log() {
+    for is_removed in [true, false] {
+        let world = World::new(16 << 20);
+        let directory = directory::Directory::of(&world);
+        made(&directory, "file", "first");
+        let open = |_| {
+            if is_removed {
+                directory.remove("file");
+                // Another thread is inside, and takes the change for its own.
+                let turn = directory.turn();
+                fs::write(directory.at("file"), "another").expect("made");
+                turn.finish();
+            }
+            Ok(())
+        };
+        naming::making(&Front::of(&world, &directory), c"file", open).expect("no error");
+        let is_in_log = world.engine.state(directory.name).has(Flag::TRACKED);
+        assert_eq!((is_in_log, directory.fsync()), (!is_removed, is_removed));
+    }
+}
+
 /// The sync began before the other thread wrote and captured the file: the disk lacks what was captured.
 #[test]
 fn what_was_captured_since_a_real_sync_began_is_synced_once_more() {
@@ -149,7 +198,7 @@ fn names_do_not_change_in_a_directory_whose_records_could_not_be_retired() {
     let refused = [
         naming::moving_within(&here, ((c"new", source), c"old"), How::Plain, never),
         naming::removing(&here, c"new", never),
-        naming::making(&here, c"another", never),
+        naming::making(&here, c"another", |_| never(false)),
         naming::making_new(&here, c"another", || never(false)),
         naming::linking_within(&here, (c"new", c"another"), || never(false)),
         naming::other(&here, || never(false)),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::common::World;
-use crate::common::directory::{Directory, names};
+use crate::common::directory::{Directory, handle, names};
 use seawall_core::destage::{Destager, Files};
 use seawall_core::file::captured::Captured;
 use seawall_core::file::{Flag, UNBORN};
@@ -216,6 +216,39 @@ fn a_recovery_of_new_directories_is_made_again_wherever_it_was_cut() {
             cuts += 1;
         }
         assert!(cuts > 5, "{has:?}: {cuts}");
+    }
+}
+
+/// It is moved to its place there, and then nothing else leads to it.
+#[test]
+fn a_directory_that_moved_into_a_new_one_is_there_wherever_the_recovery_was_cut() {
+    for most in 0.. {
+        let world = World::new(16 << 20);
+        let old = Directory::below(&world, "old");
+        old.make("rows");
+        let above = Directory::of(&world);
+        let part = above.unborn("tmp", &[]);
+        let file = handle(&above.at("old"));
+        let (source, target) = (above.turn(), part.turn());
+        assert!(source.log_move(&target, (b"old", b"below"), file, None));
+        target.finish();
+        source.finish();
+        // What the disk has is what was there before.
+        fs::remove_dir(above.at("tmp")).expect("removed");
+        drop((old, above, part));
+        let World { dir, memory: _memory, pool, engine, .. } = world;
+        let path = pool.path.clone();
+        drop((pool, engine));
+        let options = Options { mode: Mode::Replay, accept_loss: false };
+        let pool = pool::open(&path).expect("open");
+        let done = recover_into(&pool, options, &Cut(Directories::of(&pool), Rc::new(Cell::new(most))));
+        recover(&pool, options).unwrap_or_else(|error| panic!("{most}: {error}"));
+        assert_eq!(names(dir.path()), ["tmp"], "{most}");
+        assert_eq!(names(&dir.path().join("tmp")), ["below"], "{most}");
+        assert_eq!(names(&dir.path().join("tmp/below")), ["rows"], "{most}");
+        if done.is_ok() {
+            return assert!(most > 3, "{most}");
+        }
     }
 }
 

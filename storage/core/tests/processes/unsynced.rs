@@ -81,7 +81,24 @@ fn writes_of_the_next_period_are_not_waited_for() {
     });
 }
 
-fn process() -> Child {
+/// Another process, which ends with its test.
+struct Process(Child);
+
+impl Process {
+    fn end(&mut self) {
+        self.0.kill().expect("alive");
+        self.0.wait().expect("it ends");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn process() -> Process {
     let spawning = spawning();
     let mut cat = Command::new("cat");
     let mut child = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat");
@@ -90,7 +107,7 @@ fn process() -> Child {
     // Once it answers, the kernel has closed the descriptors that it had of ours: not when we go on, and not when it has its name.
     from.read_exact(&mut [0]).expect("answered");
     drop(spawning);
-    child
+    Process(child)
 }
 
 /// A client slot of a process, with a write under way.
@@ -111,9 +128,8 @@ fn nobody_waits_for_a_process_that_died_in_its_write() {
     let world = world();
     let engine = &world.engine;
     let mut child = process();
-    writer(engine, child.id());
-    child.kill().expect("alive");
-    child.wait().expect("it ends");
+    writer(engine, child.0.id());
+    child.end();
     assert!(took(|| engine.revoke_rights()) < MOMENT);
 }
 
@@ -136,13 +152,12 @@ fn a_process_that_is_stopped_in_its_write_is_given_up_and_no_other_one() {
     let world = world();
     let engine = &world.engine;
     let mut child = process();
-    let stopped = writer(engine, child.id());
-    kill_process(Pid::from_child(&child), Signal::STOP).expect("alive");
+    let stopped = writer(engine, child.0.id());
+    kill_process(Pid::from_child(&child.0), Signal::STOP).expect("alive");
     assert!(took(|| engine.revoke_rights()) < Duration::from_secs(1));
     let right = engine.expect_unsynced();
     assert!(engine.write_around(stopped, right).is_none(), "its former write may come at any time");
     assert!(engine.write_around(world.who(0), right).is_some());
     assert!(took(|| engine.revoke_rights()) < MOMENT, "it was given up before");
-    child.kill().expect("alive");
-    child.wait().expect("it ends");
+    child.end();
 }

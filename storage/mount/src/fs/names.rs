@@ -200,9 +200,9 @@ impl Fs {
             }
             (_, Some((here, _))) => naming::other(&here, call),
             (Some((here, _)), None) => {
-                named::outside(&self.log, known, [parent.fd()], false, || naming::beside(&here, call))
+                named::outside(&self.log, known, [parent.fd()], true, || naming::beside(&here, call))
             }
-            (None, None) => named::outside(&self.log, known, [parent.fd()], false, call),
+            (None, None) => named::outside(&self.log, known, [parent.fd()], true, call),
         }
     }
 

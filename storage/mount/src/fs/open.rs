@@ -25,8 +25,9 @@ use fuser::{FileHandle, FopenFlags, INodeNo};
 use rustix::fs::{FileType, Mode, OFlags, Stat, openat};
 use seawall_cache::front::sequential::Stream;
 use seawall_cache::front::word::Word;
+use seawall_core::naming::{self, Making};
 use seawall_core::policy::Manage;
-use seawall_core::{Errno, Scope, naming};
+use seawall_core::{Errno, Scope};
 use seawall_media::locks::lock;
 
 use super::Fs;
@@ -69,13 +70,17 @@ impl Fs {
         let wanted = flags & (OFlags::ACCMODE | OFlags::EXCL);
         let always = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         let mode = Mode::from_raw_mode(mode & 0o7777);
-        let open = |name: &OsStr| openat(parent.fd(), name, wanted | always, mode);
+        let open = |name: &OsStr, how: Making| {
+            let is_there = how == Making::Opens && !wanted.contains(OFlags::EXCL);
+            let makes = if is_there { always - OFlags::CREATE } else { always };
+            openat(parent.fd(), name, wanted | makes, mode)
+        };
         let fd = names::at_real([(parent.fd(), name)], Done::Gives, |[name]| {
-            let call = || caller.act(|| open(name));
-            let logged = |here: &Here<'_>, name: &CStr, call: &dyn Fn() -> Result<OwnedFd, Errno>| {
-                naming::making(here, name, |_| call())
+            let call = |how: Making| caller.act(|| open(name, how));
+            let logged = |here: &Here<'_>, name: &CStr, _: &dyn Fn() -> Result<OwnedFd, Errno>| {
+                naming::making(here, name, call)
             };
-            named::at(&self.log, parent.fd(), name, logged, call)
+            named::at(&self.log, parent.fd(), name, logged, || call(Making::Other))
         })?;
         let path = rustix::fs::open(proc_path(&fd), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let (node, stat) = self.nodes.meet(path)?;

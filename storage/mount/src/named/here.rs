@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use seawall_core::file::{Flag, Stand};
 use seawall_core::format::{Attributes, Handle};
-use seawall_core::naming::{Directory, Holds, Kind, Known, LARGEST, has_attributes};
+use seawall_core::naming::{Directory, Holds, Kind, Known, LARGEST, has_attributes, lies_within};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place, certain, directory, policy};
 use seawall_wire::shm::Preset;
 
@@ -158,6 +158,10 @@ impl Directory for Here<'_> {
 
     fn holds(&self) -> Holds {
         self.open().map_or(Holds::More, |open| crate::names::holds(&open))
+    }
+
+    fn is_within(&self, inode: (u64, u64)) -> bool {
+        lies_within(self.fd.as_fd(), inode)
     }
 
     fn clear(&self) {

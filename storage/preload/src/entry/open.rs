@@ -7,6 +7,7 @@ use libc::{
     O_ACCMODE, O_CREAT, O_DIRECT, O_DIRECTORY, O_DSYNC, O_EXCL, O_PATH, O_RDONLY, O_SYNC, O_TRUNC, mode_t,
 };
 use seawall_core::Errno;
+use seawall_core::naming::Making;
 
 use super::origin::fresh;
 use super::truncate_fallocate::file as truncate;
@@ -95,7 +96,7 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
     let call = |path: *const c_char, flags: c_int| {
         // SAFETY: the caller's.
         let name = unsafe { app::path(path) }.filter(|_| !session::is_off());
-        let open = |is_any: bool| match name.filter(|_| is_delicate(flags) && !is_any) {
+        let open = |flags: c_int, is_any: bool| match name.filter(|_| is_delicate(flags) && !is_any) {
             Some(name) => delicate(dir, name, flags, mode),
             None => unsynced::making(flags, || {
                 unsafe_call!(SYS_openat, dir, path, flags, mode).inspect(|fd| plain(*fd as c_int, flags))
@@ -103,17 +104,19 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
             .map(|fd| Opened::Done(fd as c_int)),
         };
         let opened = match name.filter(|_| named::may_make(flags)) {
-            Some(name) => named::making(dir, name, |is_any| {
+            Some(name) => named::making(dir, name, |how, is_any| {
+                let is_there = how == Making::Opens && flags & O_EXCL == 0;
+                let flags = if is_there { flags & !O_CREAT } else { flags };
                 // Nothing is taken off a file that is nobody's before its first sync.
                 let is_any = is_any && flags & (O_DSYNC | O_SYNC | O_DIRECT) == 0;
-                let opened = open(is_any);
+                let opened = open(flags, is_any);
                 opened.inspect(|opened| {
                     if let (true, Opened::Done(fd)) = (is_any, opened) {
                         fdtable::found_any(*fd);
                     }
                 })
             }),
-            None => open(false),
+            None => open(flags, false),
         }?;
         // With the directory free again: the daemon looks at it when it registers the file.
         match opened {

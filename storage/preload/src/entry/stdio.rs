@@ -24,7 +24,7 @@ point! {
         guard::opening(HERE, path, |path| {
             let call = || real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE);
             open(path, mode, || match app::path(path).filter(|_| makes(mode)) {
-                Some(name) => named::making(HERE, name, |_| Ok(call())).unwrap_or_else(|error| {
+                Some(name) => named::making(HERE, name, |_, _| Ok(call())).unwrap_or_else(|error| {
                     errno::set(error);
                     null_mut()
                 }),

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 
 use seawall_core::Errno;
 use seawall_core::format::NAME_MAX;
-use seawall_core::naming::{self, Directory, How, Kind};
+use seawall_core::naming::{self, Directory, How, Kind, Making};
 use seawall_wire::shm::Preset;
 
 use super::ask;
@@ -12,16 +12,20 @@ use super::here::{engine, itself, known, made_below, outside, parent};
 use crate::sys::{self, Stat};
 use crate::{app, errno};
 
-/// A call that may make a file at this path. It learns whether it will, in a directory that is in the log, and whether no preset
-/// wants such a file before its first sync.
-pub fn making<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R, Errno>) -> Result<R, Errno> {
+/// A call that may make a file at this path. It learns what it is to do, and whether no preset wants the file that it makes before
+/// its first sync.
+pub fn making<R>(
+    dir: c_int,
+    path: &CStr,
+    mut call: impl FnMut(Making, bool) -> Result<R, Errno>,
+) -> Result<R, Errno> {
     let (known, mut room) = (known(), [0; NAME_MAX + 1]);
     let Some((here, name)) = parent(dir, path, &mut room) else {
-        return outside(known, [(dir, path)], false, || call(false));
+        return outside(known, [(dir, path)], false, || call(Making::Other, false));
     };
     let is_any = here.preset == Preset::Any
         && ![&b"-wal"[..], b"-journal"].iter().any(|end| name.to_bytes().ends_with(end));
-    naming::making(&here, name, |is_new| call(is_new && is_any))
+    naming::making(&here, name, |how| call(how, is_any && how == Making::New))
 }
 
 /// A call of libc's that makes a file at a path which it makes up itself, in the place of `template`.
@@ -207,9 +211,9 @@ pub fn linking<R>(
         }
         (Some((from, name)), Some((here, to)), _) => naming::linking_across((&from, name), (&here, to), call),
         (_, Some((here, _)), _) => naming::other(&here, call),
-        (Some((here, _)), None, _) => outside(known, [(new_dir, new)], false, || naming::beside(&here, call)),
-        // What was synced of a file without a name is not in the record of a name.
-        (None, None, nameless) => outside(known, [(new_dir, new)], nameless.is_some(), call),
+        // What was synced of a file before is not in the record of a name.
+        (Some((here, _)), None, _) => outside(known, [(new_dir, new)], true, || naming::beside(&here, call)),
+        (None, None, _) => outside(known, [(new_dir, new)], true, call),
     }
 }
 

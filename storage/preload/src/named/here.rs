@@ -134,6 +134,10 @@ impl Directory for Here {
         if is_more { Holds::More } else { holds }
     }
 
+    fn is_within(&self, inode: (u64, u64)) -> bool {
+        naming::lies_within(sys::borrow(self.fd), inode)
+    }
+
     fn clear(&self) {
         // What stays is in the way of its removal, which reports it.
         let _ = with_open(self.fd, |open| {
@@ -223,7 +227,7 @@ pub(super) fn known() -> u32 {
 }
 
 /// Runs a call that changes names at these paths, not all of which are in a directory that was in the log a moment ago. `takes`:
-/// it may take names away, or give one to what was synced without. `known`: from before the look.
+/// it may take names away, or give one to a file that was there. `known`: from before the look.
 pub(super) fn outside<R, const N: usize>(
     known: u32,
     paths: [(c_int, &CStr); N],

@@ -26,7 +26,8 @@ impl Engine {
         made::is_as_made(self.shm(), inode, handle, attributes)
     }
 
-    /// A name in it, if it was made lately, is about to be taken away.
+    /// A name in it, if it was made lately, is about to be taken away, or to be given to a file that was there: of what the
+    /// disk has of that the directory's log would know nothing.
     pub fn shrinks(&self, inode: (u64, u64)) {
         made::shrinks(self.shm(), inode);
     }
@@ -60,7 +61,7 @@ impl Engine {
 
     /// Runs a call that changes names in directories not all of which were in the log a moment ago. `known`:
     /// [`directories`](Self::directories) before they were looked for. Of the directories in `shrinking` the call may take
-    /// names away. `entered`: one may have entered the log without what was changed in it meanwhile, and has to leave it.
+    /// names away, or give them to files that were there. `entered`: one may have entered the log without what was changed in it meanwhile, and has to leave it.
     pub fn outside<R>(
         &self,
         known: u32,

@@ -62,7 +62,11 @@ impl<P: Place> Turn<'_, P> {
 
     /// Makes the two records of a change from this directory to the other one. Returns the LSN of this directory's.
     fn log_both<'n>(&self, to: &Self, change: impl Fn(Across) -> NameChange<'n>) -> Option<u64> {
-        let first = to.append(&change(Across::From { other: self.elsewhere(), first: 0 }))?;
+        let first = change(Across::From { other: self.elsewhere(), first: 0 });
+        // From here on both have it to retire. Else whoever dies between the two records leaves one that goes on saying what
+        // nobody did, whatever becomes of this directory.
+        let both = |lsn| self.inside.iter().for_each(|inside| inside.logs(lsn));
+        let first = to.append_with(&first, both)?;
         self.append(&change(Across::To { other: to.elsewhere(), first }))
     }
 

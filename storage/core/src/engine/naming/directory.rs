@@ -2,7 +2,8 @@
 
 use core::ffi::CStr;
 
-use rustix::fs::FileType;
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
 use crate::Owner;
 use crate::engine::{Engine, Place};
@@ -45,6 +46,9 @@ pub trait Directory: Place + Sized {
         Holds::More
     }
 
+    /// True if it is the directory with this inode, or somewhere below that: the kernel does not move that one here.
+    fn is_within(&self, inode: (u64, u64)) -> bool;
+
     /// It is about to be removed, is out of the log, and holds nothing but guards: those go, and the log knows it no more.
     fn clear(&self) {}
 
@@ -54,6 +58,24 @@ pub trait Directory: Place + Sized {
     /// Calls `op` with the whole content of the small file at `name`, which was `known` a moment ago. `None`: it is
     /// another file by now, is too large, or has something that no record has room for.
     fn with_content<R>(&self, name: &CStr, known: &Known, op: impl FnOnce(&[u8]) -> R) -> Option<R>;
+}
+
+/// [`Directory::is_within`] for the directory behind `fd`. True too if that cannot be found out.
+pub fn lies_within(fd: BorrowedFd<'_>, inode: (u64, u64)) -> bool {
+    const ABOVE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    let look = |fd: BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
+    let above = |fd: BorrowedFd<'_>| openat(fd, c"..", ABOVE, Mode::empty());
+    let (Ok(mut at), Ok(mut next)) = (look(fd), above(fd)) else { return true };
+    while at != inode {
+        let Ok(found) = look(next.as_fd()) else { return true };
+        if found == at {
+            // The one above all.
+            return false;
+        }
+        let Ok(found_above) = above(next.as_fd()) else { return true };
+        (at, next) = (found, found_above);
+    }
+    true
 }
 
 /// What is in a directory.

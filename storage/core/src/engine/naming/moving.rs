@@ -48,8 +48,8 @@ pub fn moving_within<D: Directory, R>(
     if over == Over::Stays {
         return refused(turn, || call(false));
     }
-    let own = Own::of((here, name, source), (here, to_name, victim), how);
-    let own = own.enter();
+    let own = own((here, name, source), (here, to_name, victim), how);
+    let own = Own::enter(&own);
     let is_kept = here.keeps(name) && here.keeps(to_name);
     let moved = moved(source, &over).filter(|_| is_kept);
     let over = over.replaced();
@@ -107,18 +107,24 @@ pub fn moving_across<D: Directory, R>(
     };
     let (source, target) = enter_both(from, to);
     let (known, victim) = (from.at(name), to.at(to_name));
-    let over = over(known, (to, to_name, victim), how, ahead);
+    let own = own((from, name, known), (to, to_name, victim), how);
+    let own = Own::enter(&own);
+    let over = match known {
+        // Nobody moves what is above the target into this one meanwhile, unless by no record.
+        Some(Known { kind: Kind::Directory, inode, .. }) if to.is_within(inode) => Over::Stays,
+        _ => over(known, (to, to_name, victim), how, ahead),
+    };
     if over == Over::Stays {
         let done = refused(target, || call(false));
         if done.is_ok() {
             source.leave();
+            own.leave();
         }
+        own.finish();
         source.finish();
         return done;
     }
-    let own = Own::of((from, name, known), (to, to_name, victim), how);
-    let own = own.enter();
-    let is_kept = from.keeps(name) && to.keeps(to_name);
+    let is_kept = from.keeps(name) && to.keeps(to_name) && own.is_whole;
     let is_known = source.is_in_log() && target.is_in_log() && how == How::Plain && is_kept;
     // Recovery looks for a directory, and for all in it, below its root.
     let is_below = || from.engine().root_of(from.reference()) == to.engine().root_of(to.reference());
@@ -229,34 +235,40 @@ fn moved(source: Option<Known>, over: &Over) -> Option<Handle> {
 }
 
 /// Directories that get another name, and are in the log themselves: their own names stay there.
-struct Own<D>([Option<D>; 2]);
-
-impl<D: Directory> Own<D> {
-    fn of((from, name, source): Target<'_, D>, (to, to_name, victim): Target<'_, D>, how: How) -> Self {
-        let own = |here: &D, name: &CStr, is: Option<Known>| {
-            here.itself(name).filter(|itself| is.is_some_and(|is| is.inode == itself.inode()))
-        };
-        let is_directory = |is: &Known| is.kind == Kind::Directory;
-        let moves = source.filter(is_directory).and_then(|_| own(from, name, source));
-        let other = victim.filter(|victim| how != How::Plain && is_directory(victim));
-        Self([moves, other.and_then(|_| own(to, to_name, victim))])
-    }
-
-    /// Their change times are about to change. One that somebody else has leaves the log when that shows.
-    fn enter(&self) -> Entered<'_, D> {
-        Entered([&self.0[0], &self.0[1]].map(|itself| itself.as_ref().and_then(try_enter)))
-    }
+fn own<D: Directory>(
+    (from, name, source): Target<'_, D>,
+    (to, to_name, victim): Target<'_, D>,
+    how: How,
+) -> [Option<D>; 2] {
+    let own = |here: &D, name: &CStr, is: Option<Known>| {
+        here.itself(name).filter(|itself| is.is_some_and(|is| is.inode == itself.inode()))
+    };
+    let is_directory = |is: &Known| is.kind == Kind::Directory;
+    let moves = source.filter(is_directory).and_then(|_| own(from, name, source));
+    let other = victim.filter(|victim| how != How::Plain && is_directory(victim));
+    [moves, other.and_then(|_| own(to, to_name, victim))]
 }
 
-/// The same, and nobody else changes names in them.
-struct Entered<'d, D>([Option<Turn<'d, D>>; 2]);
+/// The same, and nobody else changes names in them: their change times are about to change.
+struct Own<'d, D> {
+    turns: [Option<Turn<'d, D>>; 2],
+    /// Somebody else has none of them. One that somebody has leaves the log when that change shows.
+    is_whole: bool,
+}
 
-impl<D: Directory> Entered<'_, D> {
+impl<'d, D: Directory> Own<'d, D> {
+    fn enter(own: &'d [Option<D>; 2]) -> Self {
+        let [moves, other] = own;
+        let turns = [moves, other].map(|itself| itself.as_ref().and_then(try_enter));
+        let is_whole = own.iter().zip(&turns).all(|(itself, turn)| itself.is_none() || turn.is_some());
+        Self { turns, is_whole }
+    }
+
     fn leave(&self) {
-        self.0.iter().flatten().for_each(Turn::leave);
+        self.turns.iter().flatten().for_each(Turn::leave);
     }
 
     fn finish(self) {
-        self.0.into_iter().flatten().for_each(Turn::finish);
+        self.turns.into_iter().flatten().for_each(Turn::finish);
     }
 }

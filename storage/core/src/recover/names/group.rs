@@ -136,15 +136,16 @@ impl<N: NameSpace> Group<N> {
         Ok(Ok(group))
     }
 
-    /// Opens directories that a run which was cut has made again. Those below others come after these.
+    /// Opens directories that a run which was cut has made again: they have their names, or are at their places still, and what it
+    /// moved there is nowhere else. Those below others come after these.
     fn open_made(&self) {
         let open = |space: &Space<N>| {
             let file = space.unborn.filter(|_| space.names.get().is_none())?;
             let (at, names) =
                 self.names_of(file).find_map(|at| Some((at, self.names(at.directory).ok()?)))?;
-            let here = names.look(&at.name).ok()??;
-            let is_it = self.history.identity(at, &here) == file;
-            space.names.set(names.inner(&file, Some(&at.name)).ok().filter(|_| is_it)?).ok()
+            let is_it = |here: &Here| self.history.identity(at, here) == file;
+            let is_put = names.look(&at.name).ok()?.as_ref().is_some_and(is_it);
+            space.names.set(names.inner(&file, is_put.then_some(&at.name)).ok()?).ok()
         };
         while self.spaces.values().any(|space| open(space).is_some()) {}
     }

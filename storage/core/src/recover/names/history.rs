@@ -14,6 +14,8 @@ pub(super) struct History {
     gone: BTreeSet<Handle>,
     /// Files that lost it if the disk shows it.
     perhaps_gone: BTreeSet<Handle>,
+    /// The LSN of the newest change.
+    newest: u64,
 }
 
 /// One name.
@@ -23,6 +25,8 @@ pub(super) struct Name {
     pub known: BTreeSet<Handle>,
     /// The file that it leads to in the end.
     pub now: Option<Handle>,
+    /// The LSN of the record that says so.
+    pub since: u64,
     /// It leads to whatever the disk has there: its last change was a move from or to another directory that was synced
     /// since. The disk has that move, or nobody made it.
     pub as_is: bool,
@@ -78,6 +82,7 @@ impl History {
         change: &NameChange<'_>,
         is_behind: impl Fn(Elsewhere, u64) -> bool,
     ) {
+        self.newest = lsn;
         let at = |name: &[u8]| At { directory, name: name.to_vec() };
         // The other directory of the change, if its names may lack it.
         let other = || {
@@ -206,7 +211,7 @@ impl History {
     fn leads(&mut self, at: At, file: Option<Handle>) {
         let entry = self.names.entry(at).or_default();
         entry.known.extend(file);
-        (entry.now, entry.as_is) = (file, false);
+        (entry.now, entry.since, entry.as_is) = (file, self.newest, false);
         if let Some(file) = file {
             self.gone.remove(&file);
             self.perhaps_gone.remove(&file);

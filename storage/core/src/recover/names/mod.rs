@@ -18,7 +18,7 @@ mod real;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
 use super::ground::Ground;
@@ -111,19 +111,24 @@ impl<N: NameSpace> Names<N> {
         };
         // How many in a row could not be taken yet.
         let (mut due, mut put_off): (VecDeque<_>, usize) = (steps(|step| !step.is_of_names()).collect(), 0);
+        let mut staying = BTreeSet::new();
         while let Some((group, step)) = due.pop_front() {
             match group.apply(pool, scan, step, report) {
                 Err(error) if step.waits(&error) && put_off < due.len() => {
                     due.push_back((group, step));
                     put_off += 1;
                 }
-                done => {
-                    done.map_err(|error| group.failed(step, error))?;
-                    put_off = 0;
-                }
+                Err(error) => match step.stays(&error) {
+                    Some(directory) => {
+                        staying.insert(directory);
+                        put_off = 0;
+                    }
+                    None => return Err(group.failed(step, error)),
+                },
+                Ok(()) => put_off = 0,
             }
         }
-        for (group, step) in steps(Step::is_of_names) {
+        for (group, step) in steps(Step::is_of_names).filter(|(_, step)| !step.puts(&staying)) {
             group.apply(pool, scan, step, report).map_err(|error| group.failed(step, error))?;
         }
         report.live += self.groups.iter().map(|group| group.records).sum::<u64>();

@@ -64,9 +64,22 @@ impl Step {
     /// True if the step may succeed after others: a directory goes into one that is still below it, or a file into one that is
     /// still to be made.
     pub(super) fn waits(&self, error: &io::Error) -> bool {
-        let is_below =
-            matches!(self, Self::Keep { .. }) && error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
-        is_below || error.kind() == io::ErrorKind::NotFound && error.raw_os_error().is_none()
+        matches!(self, Self::Keep { .. }) && is_below_itself(error)
+            || error.kind() == io::ErrorKind::NotFound && error.raw_os_error().is_none()
+    }
+
+    /// The directory that stays where it is, if the step failed for that and would after all others: the kernel moves none below
+    /// itself. It refused to when the program asked for it, and the power failed before that record was taken back.
+    pub(super) fn stays(&self, error: &io::Error) -> Option<Handle> {
+        match self {
+            Self::Keep { file, .. } if is_below_itself(error) => Some(*file),
+            _ => None,
+        }
+    }
+
+    /// True if the step puts one of these at a name.
+    pub(super) fn puts(&self, files: &BTreeSet<Handle>) -> bool {
+        matches!(self, Self::Put { file, .. } if files.contains(file))
     }
 
     /// The directory in which the step takes place.
@@ -76,6 +89,11 @@ impl Step {
             Self::Put { to: at, .. } | Self::Remove { at } => at.directory,
         }
     }
+}
+
+/// What rename(2) says of a directory that would be below itself.
+fn is_below_itself(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::INVAL.raw_os_error())
 }
 
 /// Why there is no plan.
@@ -205,7 +223,10 @@ impl<'a, L: Look> Facts<'a, L> {
     /// N1 to N3. `moves` are the files that are put at another name afterwards.
     fn files(&self, moves: &BTreeSet<Handle>) -> Result<Vec<Step>, Conflict> {
         let (look, mut steps) = (self.look, Vec::new());
-        for (&file, &wanted) in &self.wanted {
+        let mut all: Vec<(Handle, &At)> = self.wanted.iter().map(|(file, at)| (*file, *at)).collect();
+        // So a directory that comes to be below another one is there before that one would be moved below it.
+        all.sort_by_key(|(_, at)| self.history.names[at].since);
+        for (file, wanted) in all {
             let known = self.history.files.get(&file);
             let (at, place) = (self.place_of(file).cloned(), wanted.directory);
             match (&at, known.and_then(|known| known.made)) {

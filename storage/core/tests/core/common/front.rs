@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 use super::World;
 use super::directory::{attributes, handle};
 use seawall_core::file::Stand;
-use seawall_core::naming::{Directory, Holds, Kind, Known};
+use seawall_core::naming::{Directory, Holds, Kind, Known, lies_within};
 use seawall_core::{Engine, Errno, FileRef, Owner, Place};
 
 /// A directory as a front reaches it.
@@ -116,6 +117,10 @@ impl Directory for Front<'_> {
             0 => Holds::Nothing,
             _ => Holds::More,
         }
+    }
+
+    fn is_within(&self, inode: (u64, u64)) -> bool {
+        lies_within(self.directory.file.as_fd(), inode)
     }
 
     fn with_target<R>(&self, name: &CStr, op: impl FnOnce(&[u8]) -> R) -> Option<R> {
