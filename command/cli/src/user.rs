@@ -144,14 +144,15 @@ pub fn name(uid: u32) -> String {
     User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
+/// What root keeps for the whole machine.
+pub const STATE_OF_ROOT: &str = "/var/lib/seawall";
+
 /// Where what is to be known tomorrow is kept: of root for the whole machine, else of this user.
 pub fn state_directory() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let below = if geteuid().is_root() {
-        PathBuf::from("/var/lib")
-    } else {
-        let home = || Some(variable("HOME")?.join(".local/share"));
-        variable("XDG_DATA_HOME").or_else(home).unwrap_or_else(|| "/var/tmp".into())
-    };
-    below.join("seawall")
+    if geteuid().is_root() {
+        return STATE_OF_ROOT.into();
+    }
+    let home = || Some(variable("HOME")?.join(".local/share"));
+    variable("XDG_DATA_HOME").or_else(home).unwrap_or_else(|| "/var/tmp".into()).join("seawall")
 }

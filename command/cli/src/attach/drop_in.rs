@@ -147,6 +147,10 @@ impl Attached {
         let (preset, policy) = (&self.preset, &self.policy);
         let recovery =
             self.near.as_ref().map_or_else(String::new, |near| format!(" --recovery {}", near.time));
+        let learn = self.near.as_ref().map_or_else(String::new, |near| {
+            let settings = near.file.display();
+            format!(" --preset {preset} --data {data}{recovery} --settings {settings}")
+        });
         let brief = if self.near.is_some() { " --back-soon" } else { "" };
         let mut text = String::from("[Service]\n");
         match &self.environment {
@@ -163,7 +167,7 @@ impl Attached {
         text += &format!(
             "# Recovered and served, or not started.\n\
              ExecStartPre=+{program} service start --pool {pool} --preset {preset} --policy {policy} --data {data}{recovery}\n\
-             ExecStartPost=-+{program} service check --pool {pool}\n\
+             ExecStartPost=-+{program} service check --pool {pool}{learn}\n\
              ExecStopPost=-+{program} service stop --pool {pool}{brief}\n"
         );
         text

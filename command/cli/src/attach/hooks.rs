@@ -3,7 +3,7 @@
 //! | hook | if it fails |
 //! |---|---|
 //! | `service start` | the service does not start; the reason is in systemd's journal |
-//! | `service check` | nothing; it warns in systemd's journal |
+//! | `service check`, which also learns what the start took | nothing; it warns in systemd's journal |
 //! | `service stop` | nothing; the log is kept, and the next start, or `seawall recover`, goes on with it |
 
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::drop_in::Attached;
 use super::machine::{Machine, systemctl};
+use super::near;
 use super::unit::{escape_path, short_name};
 use crate::postmaster::Running;
 use crate::recovery::Recovery;
@@ -65,6 +66,9 @@ pub enum Hook {
         /// The pool
         #[arg(long)]
         pool: PathBuf,
+        /// The server is ready: learn how fast it recovers
+        #[command(flatten)]
+        started: Option<Started>,
     },
     /// After the end: drain, and lower the guards
     Stop {
@@ -77,6 +81,33 @@ pub enum Hook {
     },
 }
 
+/// A server whose recovery has a goal.
+#[derive(clap::Args)]
+#[group(requires_all = ["kind", "of", "goal", "settings"])]
+pub struct Started {
+    /// Kind of database
+    #[arg(id = "kind", long = "preset")]
+    preset: String,
+    /// Its data directory
+    #[arg(id = "of", long = "data")]
+    data: PathBuf,
+    /// The longest time that its recovery may take
+    #[arg(id = "goal", long = "recovery", value_parser = time::goal)]
+    recovery: Duration,
+    /// Where its settings are
+    #[arg(long)]
+    settings: PathBuf,
+}
+
+impl Started {
+    fn learn(&self) {
+        let preset = Preset::from_name(&self.preset).unwrap_or(Preset::Postgres);
+        if let Err(e) = near::learn(&self.settings, preset, &self.data, self.recovery) {
+            errln!("seawall: WARNING: what this start took is not learned from: {e:#}");
+        }
+    }
+}
+
 /// Runs a hook.
 pub fn hook(hook: &Hook) -> Result<()> {
     match hook {
@@ -85,12 +116,17 @@ pub fn hook(hook: &Hook) -> Result<()> {
                 Preset::from_name(preset).with_context(|| format!("there is no preset {preset:?}"))?;
             let policy = Policy::from_name(policy).unwrap_or_default();
             let mut roots = database::roots(known, policy, std::slice::from_ref(data), &[])?;
-            if let Some(goal) = *recovery {
-                Recovery::of(known, Some(data), goal)?.note(&mut roots);
-            }
-            start(pool, &roots)
+            let near = recovery.map(|goal| Recovery::of(known, Some(data), goal)).transpose()?;
+            near.iter().for_each(|near| near.note(&mut roots));
+            start(pool, &roots)?;
+            // Last: the server is started now.
+            near.iter().for_each(Recovery::note_start);
+            Ok(())
         }
-        Hook::Check { pool } => check(pool),
+        Hook::Check { pool, started } => {
+            started.iter().for_each(Started::learn);
+            check(pool)
+        }
         Hook::Pace { data, recovery } => {
             let server = Path::new("/proc").join(postmaster(data)?).join("exe");
             let program = std::fs::read_link(server).unwrap_or_default();

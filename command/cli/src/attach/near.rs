@@ -4,9 +4,12 @@
 //! SERVICE.service ─ Wants ─▶ seawall-pace-SERVICE.service ─ BindsTo, After ─▶ SERVICE.service
 //! ```
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use seawall_media::durable;
 use seawall_wire::shm::Preset;
 
 use super::choice::Near;
@@ -18,6 +21,9 @@ use super::steps::{Step, without_unit};
 use super::unit::{made, pacer, short_name};
 use crate::recovery::{Recovery, Setting};
 use crate::time;
+
+/// How the file of settings begins.
+const WRITTEN: &str = "# Written by `seawall attach --recovery`";
 
 /// What is wanted, now or before.
 ///
@@ -83,10 +89,34 @@ pub fn files(wanted: &Attached) -> Result<Vec<(PathBuf, String)>> {
     Ok(files)
 }
 
+/// A server was started, and what that showed counts from its next start on: its settings are written anew, if they are ours.
+///
+/// # Errors
+/// The file's, or if the goal cannot be had any more.
+pub fn learn(file: &Path, preset: Preset, data: &Path, goal: Duration) -> Result<()> {
+    if Recovery::of(preset, Some(data), goal)?.learn_from_start().is_none() {
+        return Ok(());
+    }
+    let settings = Recovery::of(preset, Some(data), goal)?.settings();
+    let before = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let Some(head) = before.lines().next().filter(|head| head.starts_with(WRITTEN)) else { return Ok(()) };
+    let now = format!("{head}\n{}", lines(preset, &settings));
+    if now == before {
+        return Ok(());
+    }
+    // As it was: the server reads it.
+    let mode = fs::metadata(file)?.permissions();
+    durable::replace(file, &file.with_extension("new"), now.as_bytes(), |new| new.set_permissions(mode))
+        .with_context(|| format!("cannot write {}", file.display()))
+}
+
 fn settings_file(preset: Preset, wanted: &Attached, settings: &[Setting]) -> String {
     let service = short_name(&wanted.unit);
-    let mut text =
-        format!("# Written by `seawall attach --recovery`, removed by `seawall detach {service}`.\n");
+    format!("{WRITTEN}, removed by `seawall detach {service}`.\n{}", lines(preset, settings))
+}
+
+fn lines(preset: Preset, settings: &[Setting]) -> String {
+    let mut text = String::new();
     if preset == Preset::Mariadb {
         text += "[mariadbd]\n";
     }
@@ -124,4 +154,32 @@ pub fn remove(machine: &Machine, attached: &Attached, wanted: Option<&Near>) -> 
         steps.push(Step::Remove(near.file.clone()));
     }
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::Crashed;
+
+    #[test]
+    fn settings_follow_what_a_start_showed_if_they_are_ours() {
+        const GOAL: Duration = Duration::from_secs(1);
+        for (head, is_ours) in [(WRITTEN, true), ("# by hand", false)] {
+            let data = Crashed::new();
+            let (place, file) = (data.0.path(), data.0.path().join("zz-seawall-recovery.conf"));
+            let before = format!("{head}, removed by hand.\nmax_wal_size = '32MB'\n");
+            fs::write(&file, &before).expect("written");
+            let learn = || learn(&file, Preset::Postgres, place, GOAL).expect("learned");
+            learn();
+            assert_eq!(fs::read_to_string(&file).expect("read"), before, "no start was noted");
+            data.start();
+            learn();
+            let after = fs::read_to_string(&file).expect("read");
+            assert_eq!(after != before, is_ours, "{after}");
+            assert!(after.starts_with(head) && after.contains("\nmax_wal_size = '"), "{after}");
+            let settings = data.recovery().settings();
+            let is_now = settings.iter().all(|Setting { value, .. }| after.contains(&value.to_string()));
+            assert!(is_now || !is_ours, "{after}");
+        }
+    }
 }

@@ -1,9 +1,7 @@
 //! What recoveries of this data took: kept between runs, as a file for each data directory.
 
-use std::fs;
 use std::path::Path;
 
-use seawall_media::durable;
 use seawall_wire::shm::Preset;
 
 use super::kept;
@@ -15,21 +13,14 @@ const GROWS: f64 = 1.5;
 
 /// The speed of this data's last recoveries, else what is assumed.
 pub fn load(preset: Preset, data: &Path) -> Speed {
-    let known =
-        fs::read_to_string(kept::file(data, "json")).ok().and_then(|text| serde_json::from_str(&text).ok());
-    known.unwrap_or_else(|| Speed::assumed(preset))
+    kept::read(data, "json").unwrap_or_else(|| Speed::assumed(preset))
 }
 
 /// Keeps what a recovery showed. What cannot be written is assumed again next time.
 pub fn keep(data: &Path, known: &Speed, shown: Speed) -> Speed {
     let new = grown(known, shown);
-    let file = kept::file(data, "json");
-    let write = || -> std::io::Result<()> {
-        fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
-        durable::replace(&file, &file.with_extension("new"), &serde_json::to_vec(&new)?, |_| Ok(()))
-    };
-    if let Err(e) = write() {
-        errln!("seawall: cannot write {} ({e}): the speed of this recovery is forgotten", file.display());
+    if let Err(e) = kept::write(data, "json", &new) {
+        errln!("seawall: the speed of this recovery is forgotten: {e}");
     }
     new
 }

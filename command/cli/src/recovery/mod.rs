@@ -18,6 +18,7 @@ mod measured;
 mod pace;
 mod server;
 mod speed;
+mod started;
 mod warm;
 
 use std::ffi::OsString;
@@ -34,6 +35,8 @@ use control::Control;
 use pace::Pace;
 pub use server::Setting;
 pub use speed::Speed;
+#[cfg(test)]
+pub use started::tests::Crashed;
 use warm::Warm;
 
 /// Between two looks whether a server is ready.

@@ -321,9 +321,12 @@ fn a_service_that_is_to_be_back_soon_has_settings_and_a_unit_until_it_is_detache
     assert!(image.read(settings).contains("max_wal_size = '32MB'"));
     assert!(image.read(pacer).contains("service pace --data /srv/pg --recovery 1s"));
     let drop_in = image.read(DROP_IN);
-    for wanted in
-        ["Wants=seawall-pace-", "--data /srv/pg --recovery 1s", "service stop --pool /mnt/a.pool --back-soon"]
-    {
+    for wanted in [
+        "Wants=seawall-pace-",
+        "--data /srv/pg --recovery 1s\n",
+        "service check --pool /mnt/a.pool --preset postgres --data /srv/pg --recovery 1s --settings /etc/",
+        "service stop --pool /mnt/a.pool --back-soon",
+    ] {
         assert!(drop_in.contains(wanted), "no {wanted} in\n{drop_in}");
     }
     image.seawall(&words[..5]).succeeds();
