@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use seawall_core::file::captured::Capture;
 use seawall_core::file::{Begins, Flag, Newcomer};
 use seawall_core::format::Handle;
 use seawall_core::table::RootEntry;
@@ -296,19 +297,33 @@ pub(crate) fn review(daemon: &Daemon) {
     }
 }
 
+/// So often a file is looked for that may be under way, or another one.
+const LOOKS: u32 = 100;
+
 /// A file gets records of its own: what a directory's log has of it as a whole is on the disk, and over.
 ///
 /// # Errors
 /// What the disk said.
 pub(crate) fn settle(daemon: &Daemon, file: &File, inode: (u64, u64)) -> std::io::Result<()> {
-    if daemon.engine.captured(inode).is_none()
-        && let Some(slot) = daemon.engine.being_captured(inode)
-        && let Some(directory) = daemon.files.get(slot).filter(|managed| managed.is_directory)
-    {
-        // Until that is over.
-        daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref()).finish();
-    }
-    let Some(captured) = daemon.engine.captured(inode) else { return Ok(()) };
+    let mut looks = 0..LOOKS;
+    let captured = loop {
+        match daemon.engine.capture_of(inode) {
+            Capture::No => return Ok(()),
+            Capture::Whole(captured) => break captured,
+            Capture::UnderWay(slot) => {
+                looks.next().ok_or_else(|| std::io::Error::other("it is captured all the time"))?;
+                let directory = daemon.files.get(slot).filter(|managed| managed.is_directory);
+                // Until that is over.
+                let wait = |directory: &Arc<Managed>| {
+                    daemon
+                        .engine
+                        .enter_directory(daemon.me(), directory.reference, directory.as_ref())
+                        .finish();
+                };
+                directory.as_ref().map_or_else(std::thread::yield_now, wait);
+            }
+        }
+    };
     let since = daemon.engine.next_lsn();
     file.sync_all()?;
     certain::check(file.as_fd())?;

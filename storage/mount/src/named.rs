@@ -17,6 +17,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use seawall_core::client::Synced;
+use seawall_core::file::captured::Capture;
 use seawall_core::{Engine, Errno, FileRef, naming, policy};
 use seawall_wire::shm::Preset;
 
@@ -217,9 +218,9 @@ fn is_captured(log: &Log, node: &Node) -> bool {
 
 /// The directory whose log has all of a file, or is about to.
 fn directory_of(engine: &Engine, inode: (u64, u64)) -> Option<FileRef> {
-    if let Some(captured) = engine.captured(inode) {
-        return Some(captured.directory);
+    match engine.capture_of(inode) {
+        Capture::No => None,
+        Capture::Whole(captured) => Some(captured.directory),
+        Capture::UnderWay(slot) => engine.slot(slot).map(|slot| slot.file()),
     }
-    let slot = engine.being_captured(inode)?;
-    engine.slot(slot).map(|slot| slot.file())
 }

@@ -1,7 +1,8 @@
 //! fsync of a small file and of a directory, as the preload makes them: the first sync of a file becomes a record, and of
 //! one that is synced for real the log hears.
 
-use seawall_core::naming::{self, Directory, LARGEST};
+use seawall_core::file::captured::Capture;
+use seawall_core::naming::{self, Directory, LARGEST, Settling};
 
 use super::{Namer, Open};
 use crate::Planted;
@@ -43,7 +44,7 @@ impl Namer {
             let (folder, name) = tree.name_of(open.file)?;
             (inode_of(inode), folder, name)
         };
-        let is_known = self.engine.captured(inode).is_some() || self.engine.being_captured(inode).is_some();
+        let is_known = self.engine.capture_of(inode) != Capture::No;
         // A process does not remember each file that it synced.
         let is_first = !is_known || self.world.rng.one_in(4);
         let name = std::ffi::CString::new(name).ok()?;
@@ -62,26 +63,24 @@ impl Namer {
 
     fn settle_once(&self, open: &Open<'_>, inode: (u64, u64), since: u64) -> bool {
         let named = self.world.shelf().tree.borrow().name_of(open.file);
-        let here = named.as_ref().and_then(|(folder, _)| self.here(*folder));
-        if self.engine.captured(inode).is_none() && self.engine.being_captured(inode).is_some() {
-            // Whoever captures it has the directory until that is over.
-            here.iter().for_each(|here| naming::enter(here).finish());
-        }
-        let Some(captured) = self.engine.captured(inode) else { return true };
-        let Some(here) = here.filter(|here| here.reference() == captured.directory) else {
-            // The daemon knows its directory.
-            let at = self.world.shelf().folder_in(captured.directory.slot);
-            at.and_then(|folder| self.here(folder)).iter().for_each(naming::leaving);
-            return named.is_none();
-        };
-        let turn = naming::enter(&here);
+        let named = named.map(|(folder, name)| (folder, std::ffi::CString::new(name).unwrap_or_default()));
+        let here = named.as_ref().and_then(|(folder, name)| Some((self.here(*folder)?, name.as_c_str())));
         let again = || {
             self.world.syncs_file(open.file);
             Ok(())
         };
-        let is_over = turn.settle(&captured, inode, since, again);
-        turn.finish();
-        is_over
+        let found = here.as_ref().map(|(here, name)| (here, *name));
+        match naming::settling(&self.engine, found, (inode, since), again) {
+            Settling::Done => true,
+            Settling::Again | Settling::Refused => false,
+            Settling::Elsewhere(_) if named.is_none() => true,
+            Settling::Elsewhere(directory) => {
+                // The daemon knows it.
+                let at = self.world.shelf().folder_in(directory.slot);
+                at.and_then(|folder| self.here(folder)).iter().for_each(naming::leaving);
+                false
+            }
+        }
     }
 
     /// fsync(2) of a directory.

@@ -94,17 +94,45 @@ fn is_live(shm: &Shm, captured: &Captured) -> bool {
 
 /// The file with this inode, if the log has all of it and the disk may lack it.
 pub fn find(shm: &Shm, inode: (u64, u64)) -> Option<Captured> {
-    let here = entries(shm, inode).filter_map(read).filter(|(found, _)| *found == inode);
-    here.map(|(_, captured)| captured)
-        .filter(|captured| is_live(shm, captured))
-        .max_by_key(|captured| captured.lsn)
+    if let Capture::Whole(captured) = of(shm, inode) { Some(captured) } else { None }
 }
 
-/// The slot of the directory in which another thread may be capturing the file with this inode right now; that thread
-/// holds the directory meanwhile.
-pub fn being_captured(shm: &Shm, inode: (u64, u64)) -> Option<u32> {
-    let busy = entries(shm, inode).map(|words| words.u64(LSN).load(SeqCst)).find(|lsn| lsn & BUSY != 0)?;
-    Some((busy & !BUSY) as u32)
+/// What the log has of a file as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capture {
+    /// Nothing that the disk may lack.
+    No,
+    /// Another thread may be capturing it right now, in the directory in this slot, which it holds meanwhile; or another file.
+    UnderWay(u32),
+    /// All of it.
+    Whole(Captured),
+}
+
+/// What the log has of the file with this inode. Each entry is looked at once: one that is captured anew, as a file that moves to
+/// another directory, is under way or whole at every moment.
+pub fn of(shm: &Shm, inode: (u64, u64)) -> Capture {
+    let (mut whole, mut busy): (Option<Captured>, _) = (None, None);
+    for words in entries(shm, inode) {
+        let found = loop {
+            let lsn = words.u64(LSN).load(SeqCst);
+            if lsn & BUSY != 0 {
+                busy = Some((lsn & !BUSY) as u32);
+            }
+            if lsn == 0 || lsn & BUSY != 0 {
+                break None;
+            }
+            // Else it has changed meanwhile.
+            if let Some(found) = read(words) {
+                break Some(found);
+            }
+            if words.u64(LSN).load(SeqCst) == lsn {
+                break None;
+            }
+        };
+        let captured = found.filter(|(is, captured)| *is == inode && is_live(shm, captured));
+        whole = whole.into_iter().chain(captured.map(|(_, captured)| captured)).max_by_key(|of| of.lsn);
+    }
+    whole.map_or_else(|| busy.map_or(Capture::No, Capture::UnderWay), Capture::Whole)
 }
 
 /// The holder of this directory died in it: the entry that it was writing belongs to nobody.

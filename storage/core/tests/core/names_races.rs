@@ -9,6 +9,7 @@ use crate::common::directory::{self, attributes, handle, names};
 use crate::common::front::{Front, inode};
 use seawall_core::Errno;
 use seawall_core::file::Flag;
+use seawall_core::file::captured::Capture;
 use seawall_core::format::NameChange;
 use seawall_core::naming::{self, Directory, How, Making};
 
@@ -167,7 +168,7 @@ fn a_file_is_announced_before_it_is_read_for_a_record() {
     let before = world.engine.captured(id).expect("captured");
     let turn = directory.turn();
     let is_captured = turn.capture(id, &file, |_| {
-        assert_eq!(world.engine.being_captured(id), Some(directory.name.slot));
+        assert_eq!(world.engine.capture_of(id), Capture::UnderWay(directory.name.slot));
         None
     });
     assert!(!is_captured);

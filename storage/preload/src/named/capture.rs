@@ -4,8 +4,9 @@ use core::ffi::{CStr, c_int};
 
 use seawall_core::client::Synced;
 use seawall_core::file::Flag;
+use seawall_core::file::captured::Capture;
 use seawall_core::format::{NAME_MAX, NameChange};
-use seawall_core::naming::{self, LARGEST, has_attributes};
+use seawall_core::naming::{self, LARGEST, Settling, has_attributes};
 use seawall_core::{Engine, Errno, Turn, certain};
 
 use super::ask;
@@ -97,7 +98,7 @@ pub fn next_lsn() -> u64 {
 pub fn settle(fd: c_int, stat: &Stat, synced: Option<u64>) -> Result<(), Errno> {
     let Some(engine) = engine() else { return Ok(()) };
     let inode = (stat.dev, stat.ino);
-    if engine.captured(inode).is_none() && engine.being_captured(inode).is_none() {
+    if engine.capture_of(inode) == Capture::No {
         return Ok(());
     }
     let since = synced.unwrap_or_else(next_lsn);
@@ -107,9 +108,15 @@ pub fn settle(fd: c_int, stat: &Stat, synced: Option<u64>) -> Result<(), Errno> 
     certain::check(sys::borrow(fd))?;
     // It may move meanwhile, and what the log has of it with it.
     for _ in 0..MOVES {
-        match settle_once(engine, fd, stat, since)? {
-            Followed::Settled => return Ok(()),
-            Followed::Moved => {}
+        match settle_once(engine, fd, (inode, since)) {
+            Settling::Done => return Ok(()),
+            Settling::Again => {}
+            Settling::Refused => break,
+            // Its name is gone: with the directory's next destage it is over.
+            Settling::Elsewhere(_) if stat.links == 0 => return Ok(()),
+            // It moves, or has names that this process cannot tell: the daemon knows its directory.
+            Settling::Elsewhere(directory) if DAEMON.sync_file(directory) == Synced::Done => {}
+            Settling::Elsewhere(_) => break,
         }
     }
     Err(Errno::IO)
@@ -118,44 +125,15 @@ pub fn settle(fd: c_int, stat: &Stat, synced: Option<u64>) -> Result<(), Errno> 
 /// So often a file is followed that moves while it is to be settled.
 const MOVES: usize = 100;
 
-enum Followed {
-    Settled,
-    Moved,
-}
-
-fn settle_once(engine: &'static Engine, fd: c_int, stat: &Stat, since: u64) -> Result<Followed, Errno> {
-    let inode = (stat.dev, stat.ino);
+fn settle_once(engine: &'static Engine, fd: c_int, synced: ((u64, u64), u64)) -> Settling {
     let mut room = [0; libc::PATH_MAX as usize];
     let mut whole = [0; libc::PATH_MAX as usize];
     let path = sys::name_of(fd, &mut room).and_then(|path| sys::copied(path, &mut whole));
     let mut base = [0; NAME_MAX + 1];
-    let here = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut base)).map(|(here, _)| here);
-    if engine.captured(inode).is_none()
-        && engine.being_captured(inode).is_some()
-        && let Some(here) = &here
-    {
-        // Whoever captures it has the directory until that is over.
-        naming::enter(here).finish();
-    }
-    let Some(captured) = engine.captured(inode) else { return Ok(Followed::Settled) };
-    match here.filter(|here| here.directory == captured.directory) {
-        Some(here) => {
-            let turn = naming::enter(&here);
-            let again = || unsafe_call!(SYS_fsync, fd).and_then(|_| certain::check(sys::borrow(fd)));
-            let is_over = turn.settle(&captured, inode, since, again);
-            turn.finish();
-            match engine.captured(inode) {
-                _ if is_over => Ok(Followed::Settled),
-                Some(now) if now.directory != captured.directory => Ok(Followed::Moved),
-                _ => Err(Errno::IO),
-            }
-        }
-        // Its name is gone: with the directory's next destage it is over.
-        None if stat.links == 0 => Ok(Followed::Settled),
-        // It moves, or has names that this process cannot tell: the daemon knows its directory.
-        None if DAEMON.sync_file(captured.directory) == Synced::Done => Ok(Followed::Moved),
-        None => Err(Errno::IO),
-    }
+    let found = path.and_then(|path| parent(libc::AT_FDCWD, path, &mut base));
+    let here = found.as_ref().map(|(here, name)| (here, *name));
+    let again = || unsafe_call!(SYS_fsync, fd).and_then(|_| certain::check(sys::borrow(fd)));
+    naming::settling(engine, here, synced, again)
 }
 
 /// Everything is about to be on the disk, by a call that names no file: what the log has of files as a whole must not come back

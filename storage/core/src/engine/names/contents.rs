@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use super::{Place, Turn};
 use crate::engine::Engine;
+use crate::file::captured::Capture;
 use crate::file::{FileRef, captured};
 use crate::format::{Handle, NameChange};
 
@@ -15,10 +16,9 @@ impl Engine {
         captured::find(self.shm(), inode)
     }
 
-    /// The slot of the directory in whose log another thread may be about to put all of this file. Entering that
-    /// directory waits for that thread.
-    pub fn being_captured(&self, inode: (u64, u64)) -> Option<u32> {
-        captured::being_captured(self.shm(), inode)
+    /// What the log has of the file with this inode.
+    pub fn capture_of(&self, inode: (u64, u64)) -> Capture {
+        captured::of(self.shm(), inode)
     }
 
     /// All captured files of a directory.
@@ -35,7 +35,7 @@ impl Engine {
 impl<P: Place> Turn<'_, P> {
     /// Makes a record of all of a file with this inode; [`finish_durably`](Self::finish_durably) makes it durable.
     /// `read` reads the file, and hands on what is to be recorded. Before that the file is announced as
-    /// [being captured](Engine::being_captured): whoever changes it and syncs it for real waits for the record, which
+    /// [being captured](Capture::UnderWay): whoever changes it and syncs it for real waits for the record, which
     /// may lack that change. False: no record counts, and the file needs a real sync.
     pub fn capture(
         &self,

@@ -66,11 +66,17 @@ impl Engine {
         &self,
         known: u32,
         shrinking: impl Iterator<Item = (u64, u64)>,
-        entered: impl FnOnce(),
+        entered: impl Fn(),
         call: impl FnOnce() -> R,
     ) -> R {
         if self.has_directories() {
             shrinking.for_each(|inode| self.shrinks(inode));
+        }
+        // Before the change as well: until it has left, the power must not fail.
+        let mut seen = known;
+        while self.directories() != seen {
+            seen = self.directories();
+            entered();
         }
         let done = call();
         if self.directories() != known {
