@@ -15,7 +15,7 @@ use seawall_core::reap;
 use seawall_core::spill::Spiller;
 use seawall_core::{Engine, Owner, table};
 
-use crate::folders::Held;
+use crate::held::Held;
 use crate::rebuild;
 use crate::space::RESERVED;
 use crate::world::{self, World};

@@ -1,9 +1,5 @@
 //! What the daemon does for directories whose names are in the log; see `seawall-daemon`, `directories`, `unborn` and `forget`.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use seawall_core::file::{Begins, Flag, KeptOut, Newcomer, Slot};
 use seawall_core::format::Attributes;
 use seawall_core::naming::{self, Directory, Entry, Kind, New};
@@ -13,32 +9,8 @@ use seawall_stats::Class;
 use crate::Planted;
 use crate::daemon::Daemon;
 use crate::folder::Folder;
+use crate::held::Opened;
 use crate::names::{self, folder_identity, folder_inode};
-use crate::world::World;
-
-/// Its descriptors of directories: as long as one is open, no other one gets its inode number.
-pub type Held = RefCell<BTreeMap<usize, Opened>>;
-
-/// A directory is open; the kernel closes those of the dead.
-pub struct Opened {
-    world: Rc<World>,
-    inode: usize,
-}
-
-impl Opened {
-    /// `None` for one from the beginning, which nobody removes.
-    fn of(world: &Rc<World>, folder: usize) -> Option<Self> {
-        let inode = world.shelf().tree.borrow().inode_of(folder)?;
-        world.shelf().tree.borrow_mut().open(inode, true);
-        Some(Self { world: Rc::clone(world), inode })
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        self.world.shelf().tree.borrow_mut().open(self.inode, false);
-    }
-}
 
 impl Daemon {
     /// Goes on with the directories that an earlier daemon registered. What is gone and has nothing live is forgotten.

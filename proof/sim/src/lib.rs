@@ -28,6 +28,7 @@ pub mod fiber;
 mod folder;
 mod folders;
 mod guest;
+mod held;
 mod image;
 mod ledger;
 mod metadata;
