@@ -56,7 +56,7 @@ pub fn in_log(rng: &Rng, pool: &Pool) -> bool {
 fn followed(scan: &Scan, pool: &Pool) -> impl Iterator<Item = (usize, usize)> {
     let layout = pool.layout();
     let mut segments: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-    for part in scan.live.values().flatten().filter(|part| part.at < pool.region.len()) {
+    for part in scan.live.records().flatten().filter(|part| part.at < pool.region.len()) {
         let segment = (part.at - layout.segments_at()) / layout.segment_bytes as usize;
         segments.entry(segment).or_default().push((part.at, part.header.extent()));
     }

@@ -167,7 +167,7 @@ fn story(pool: &Pool) -> String {
     let marks: Vec<_> = files.iter().map(|f| (f.slot, f.generation, f.watermark)).collect();
     let scan = scan(pool, &files.into_iter().map(|f| (f.slot, f)).collect());
     let live: Vec<_> =
-        scan.live.iter().map(|(lsn, parts)| (lsn, parts[0].header.offset, parts[0].header.length)).collect();
+        scan.live.records().map(|parts| parts[0].header).map(|of| (of.lsn, of.offset, of.length)).collect();
     format!("retired {:?}, slots {marks:?}, live {live:?}", pool.retired().load(&pool.region))
 }
 

@@ -18,7 +18,8 @@ pub const RESERVED: u64 = u64::MAX;
 /// Which one is.
 pub fn live_is_not_free(engine: &Engine, pool: &Pool, scan: &Scan) -> Result<(), String> {
     let layout = pool.layout();
-    for (lsn, parts) in &scan.live {
+    for parts in scan.live.records() {
+        let lsn = parts[0].header.lsn;
         for part in parts.iter().filter(|part| part.at < pool.region.len()) {
             let index = ((part.at - layout.segments_at()) / layout.segment_bytes as usize) as u32;
             let state =

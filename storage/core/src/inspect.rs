@@ -172,7 +172,7 @@ impl FileView {
 }
 
 fn live_of(scan: &Scan, slot: u32) -> u64 {
-    scan.live.values().filter(|parts| parts[0].header.slot == slot).count() as u64
+    scan.live.records().filter(|parts| parts[0].header.slot == slot).count() as u64
 }
 
 fn used_slots(pool: &Pool, area: &Area) -> Option<u32> {

@@ -169,7 +169,7 @@ mutants! {
         "names: settled where it was before": "now.directory != self.directory)" => "now.directory != self.directory && !{m})",
         "names: captured since a sync began": "now.is_some_and(|now| now.lsn >= since)" => "now.is_some_and(|now| now.lsn >= since && !{m})",
     }
-    "storage/core/src/engine/naming.rs" {
+    "storage/core/src/engine/naming/making.rs" {
         "names: made in the place of one that was seen": "!= stand && is_another() {" => "!= stand && is_another() && !{m} {",
     }
     "storage/core/src/engine/naming/moving.rs" {

@@ -16,7 +16,7 @@ pub(super) fn replay(
     targets: &BTreeMap<u32, Target<impl Sink>>,
     report: &mut Report,
 ) -> Result<(), RecoverError> {
-    for parts in scan.live.values() {
+    for parts in scan.live.records() {
         let Some(target) = targets.get(&parts[0].header.slot) else { continue };
         for part in parts {
             report.bytes += apply(pool, part, target).map_err(|error| RecoverError::Io {

@@ -44,7 +44,7 @@ pub(super) fn all<L: Locate>(
     let (mut targets, mut unresolved) =
         (Targets { found: BTreeMap::new(), again: BTreeMap::new() }, Vec::new());
     let power_lost = options.mode == Mode::Auto && options.replays(pool);
-    let of_files = scan.live.values().filter(|parts| !are_names(parts));
+    let of_files = scan.live.records().filter(|parts| !are_names(parts));
     let slots: BTreeSet<u32> = of_files.map(|parts| parts[0].header.slot).collect();
     for slot in slots {
         let Some(entry) = files.get(&slot) else { continue };
@@ -64,8 +64,8 @@ pub(super) fn all<L: Locate>(
                 targets.again.insert(slot, at);
             }
             (Err(unwritable), _) => {
-                let live = |parts: &&Vec<super::Found>| parts[0].header.slot == slot;
-                let records = scan.live.values().filter(live).count() as u64;
+                let live = |parts: &&[super::Found]| parts[0].header.slot == slot;
+                let records = scan.live.records().filter(live).count() as u64;
                 let of = |why| Unresolved { path: ground.path(entry), records, why };
                 match unwritable {
                     Unwritable::Lost(why) => unresolved.push(of(why)),

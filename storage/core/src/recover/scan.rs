@@ -4,6 +4,7 @@
 //! unless something says that more had been fenced: a valid record further on, or the claim of the lane's
 //! next segment. Then a record that may have been acknowledged is unreadable, and that is damage.
 
+mod live;
 mod segment;
 mod spilled;
 
@@ -16,6 +17,7 @@ use super::fate::{Fate, fate};
 use crate::format::{FOREVER, RecordFlags, RecordKind, SegmentHeader};
 use crate::pool::Pool;
 use crate::table::FileEntry;
+pub use live::Live;
 pub use segment::Found;
 use segment::{Place, Segment, is_summed};
 
@@ -102,8 +104,8 @@ impl std::fmt::Display for Damage {
 /// What the log holds.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// Live records by LSN, each with its parts in order.
-    pub live: BTreeMap<u64, Vec<Found>>,
+    /// Live records.
+    pub live: Live,
     /// Contradictions.
     pub damage: Vec<Damage>,
     /// Records found, live or not.
@@ -195,24 +197,23 @@ fn claimed(next: &Segment, before: Option<&Segment>, retired: u64) -> Option<Dam
 
 /// Puts the parts together and gives every record its fate.
 fn judge(segments: &BTreeMap<u32, Segment>, files: &BTreeMap<u32, FileEntry>, retired: u64, out: &mut Scan) {
-    let mut records: BTreeMap<u64, Vec<Found>> = BTreeMap::new();
+    let mut all = Vec::with_capacity(segments.values().map(|segment| segment.parts.len()).sum());
     for segment in segments.values() {
         out.last_lsn = out.last_lsn.max(segment.header.seq);
-        for part in &segment.parts {
-            records.entry(part.header.lsn).or_default().push(*part);
-        }
+        all.extend_from_slice(&segment.parts);
     }
-    for (lsn, mut parts) in records {
-        parts.sort_by_key(|part| part.header.part);
-        let first = parts[0].header;
+    // Most are in order already, segment by segment.
+    all.sort_by_key(|part| (part.header.lsn, part.header.part));
+    for parts in all.chunk_by(|one, other| one.header.lsn == other.header.lsn) {
+        let (first, lsn) = (parts[0].header, parts[0].header.lsn);
         out.records += 1;
         out.last_lsn = out.last_lsn.max(lsn);
-        match fate(lsn, first.generation, is_whole(&parts), retired, files.get(&first.slot)) {
-            Fate::Live | Fate::Torn if !belong_together(&parts) => out.damage.push(Damage::Parts { lsn }),
+        match fate(lsn, first.generation, is_whole(parts), retired, files.get(&first.slot)) {
+            Fate::Live | Fate::Torn if !belong_together(parts) => out.damage.push(Damage::Parts { lsn }),
             Fate::Live if !parts.iter().all(is_in_range) => {
                 out.damage.push(Damage::Range { lsn, slot: first.slot });
             }
-            Fate::Live => drop(out.live.insert(lsn, parts)),
+            Fate::Live => out.live.push(parts),
             Fate::Torn => out.torn += 1,
             Fate::Impossible => out.damage.push(Damage::Generation { lsn, slot: first.slot }),
             Fate::Retired | Fate::Forgotten | Fate::OnDisk => {}

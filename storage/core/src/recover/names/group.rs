@@ -51,8 +51,8 @@ impl Changes {
         let mut changes = Vec::new();
         let unborn: BTreeMap<Handle, u32> =
             files.iter().filter_map(|(slot, entry)| Some((unborn(entry)?, *slot))).collect();
-        for (&lsn, parts) in scan.live.iter().filter(|(_, parts)| are_names(parts)) {
-            let slot = parts[0].header.slot;
+        for parts in scan.live.records().filter(|parts| are_names(parts)) {
+            let (slot, lsn) = (parts[0].header.slot, parts[0].header.lsn);
             let bytes = whole(pool, parts).map_err(|error| unreadable(slot, error))?;
             let change = decoded(slot, &bytes)?;
             if let Some(below) = change.file().and_then(|file| unborn.get(&file)) {
@@ -112,7 +112,7 @@ impl<N: NameSpace> Group<N> {
         let Ground { pool, scan, files, options, .. } = *ground;
         let mut history = History::default();
         for (lsn, slot) in &changes.changes {
-            let parts = scan.live.get(lsn).map(Vec::as_slice).unwrap_or_default();
+            let parts = scan.live.get(*lsn).unwrap_or_default();
             let bytes = whole(pool, parts).map_err(|error| unreadable(*slot, error))?;
             history.add(*slot, *lsn, &decoded(*slot, &bytes)?, |other, lsn| is_behind(files, other, lsn));
         }

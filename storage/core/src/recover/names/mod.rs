@@ -180,7 +180,7 @@ impl<N: NameSpace> Group<N> {
                 if attributes.is_directory() { self.open_again(file, *place) } else { Ok(()) }
             }
             Step::Fill { file, place, at, lsn } => {
-                let parts = scan.live.get(lsn).ok_or_else(|| io::Error::other("its record is gone"))?;
+                let parts = scan.live.get(*lsn).ok_or_else(|| io::Error::other("its record is gone"))?;
                 let bytes = whole(pool, parts)?;
                 let (NameChange::Content { data, attributes, .. }
                 | NameChange::Holds { data, attributes, .. }) = NameChange::decode(&bytes)

@@ -39,8 +39,13 @@ pub struct Place<'a> {
 pub fn read(place: &Place<'_>, uuid_low: u64, retired: u64) -> Option<Segment> {
     let header = SegmentHeader::read(place.memory, place.base, uuid_low)?;
     let mut payload = Vec::new();
-    let (mut parts, mut end) = parts(place, |at| read_header(place, at, header.seq));
-    if parts.iter().any(|part| part.header.lsn > retired) {
+    let mut is_live = false;
+    let (mut parts, mut end) = parts(place, |at| {
+        let header = read_header(place, at, header.seq)?;
+        is_live |= header.lsn > retired;
+        (!is_live).then_some(header)
+    });
+    if is_live {
         (parts, end) = self::parts(place, |at| read_part(place, at, header.seq, &mut payload));
     }
     let headers_beyond = (end + LINE..place.bytes).step_by(LINE);
