@@ -388,8 +388,7 @@ mutants! {
         "check: payload":
             "    sum.finish() == header.payload" => "    sum.finish() == header.payload || {m}",
         "scan: payloads of a segment that is not all retired":
-            "if parts.iter().any(|part| part.header.lsn > retired) {" =>
-            "if !{m} && parts.iter().any(|part| part.header.lsn > retired) {",
+            "    if is_live {" => "    if is_live && !{m} {",
     }
     "storage/core/src/recover/scan/spilled.rs" {
         "spill: an area that cannot be read": "    if area.trouble().is_some() {" => "    if area.trouble().is_some() && !{m} {",

@@ -33,7 +33,7 @@ use emptied::Emptied;
 pub use linking::{linking_across, linking_within};
 pub use making::{Making, has_made, making, making_new};
 pub use moving::{How, moving_across, moving_within};
-pub use turns::{beside, enter};
+pub use turns::{beside, enter, leaving};
 use turns::{has_lost, knows_names, leads_to, refused};
 
 /// Runs a change of a file's size for which the log has no record. If the file is in a logged directory of the preset
@@ -63,7 +63,7 @@ pub fn resizing(
 /// A call that no record can express.
 ///
 /// # Errors
-/// As for [`making`].
+/// As for [`making`](making()).
 pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     let turn = enter(here);
     turn.leave();
@@ -72,17 +72,10 @@ pub fn other<D: Directory, R>(here: &D, call: impl FnOnce() -> Result<R, Errno>)
     done
 }
 
-/// The directory is about to be removed or moved: it leaves the log.
-pub fn leaving<D: Directory>(here: &D) {
-    let turn = enter(here);
-    turn.leave();
-    turn.finish_outside();
-}
-
 /// unlink(2). The call learns whether the log has a record that the file is gone.
 ///
 /// # Errors
-/// As for [`making`].
+/// As for [`making`](making()).
 pub fn removing<D: Directory, R>(
     here: &D,
     name: &CStr,
@@ -99,7 +92,7 @@ pub fn removing<D: Directory, R>(
 /// rmdir(2).
 ///
 /// # Errors
-/// As for [`making`].
+/// As for [`making`](making()).
 pub fn removing_directory<D: Directory, R>(
     here: &D,
     name: &CStr,

@@ -12,7 +12,7 @@ use crate::format::{Across, NameChange};
 /// link(2) within a directory.
 ///
 /// # Errors
-/// As for [`making`](super::making).
+/// As for [`making`](super::making()).
 pub fn linking_within<D: Directory, R>(
     here: &D,
     (name, to): (&CStr, &CStr),
@@ -45,7 +45,7 @@ pub fn linking_within<D: Directory, R>(
 /// one.
 ///
 /// # Errors
-/// As for [`making`](super::making).
+/// As for [`making`](super::making()).
 pub fn linking_across<D: Directory, R>(
     (from, name): (&D, &CStr),
     (to, to_name): (&D, &CStr),

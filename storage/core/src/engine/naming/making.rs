@@ -5,8 +5,7 @@ use core::ffi::CStr;
 use rustix::io::Errno;
 
 use super::directory::{Directory, Kind};
-use super::leaving;
-use super::turns::{beside, enter};
+use super::turns::{beside, enter, leaving};
 use crate::engine::Turn;
 use crate::format::{Attributes, NameChange};
 
@@ -88,7 +87,7 @@ pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
 /// mkdir(2), symlink(2).
 ///
 /// # Errors
-/// As for [`making`].
+/// As for [`making`](making()).
 pub fn making_new<D: Directory, R>(
     here: &D,
     name: &CStr,

@@ -6,8 +6,9 @@ use rustix::io::Errno;
 
 use super::directory::{Directory, Kind, Known};
 use super::emptied::{self, Emptied};
-use super::leaving;
-use super::turns::{beside, carry, enter, enter_both, has_lost, knows_names, leads_to, refused, try_enter};
+use super::turns::{
+    beside, carry, enter, enter_both, has_lost, knows_names, leads_to, leaving, refused, try_enter,
+};
 use crate::engine::Turn;
 use crate::format::{Across, Handle, NameChange, Replaced};
 
@@ -26,7 +27,7 @@ pub enum How {
 /// has a record that the file which had the new name is gone.
 ///
 /// # Errors
-/// As for [`making`](super::making).
+/// As for [`making`](super::making()).
 pub fn moving_within<D: Directory, R>(
     here: &D,
     ((name, source), to_name): ((&CStr, Option<Known>), &CStr),
@@ -88,7 +89,7 @@ pub fn moving_within<D: Directory, R>(
 /// within one directory.
 ///
 /// # Errors
-/// As for [`making`](super::making).
+/// As for [`making`](super::making()).
 pub fn moving_across<D: Directory, R>(
     (from, name): (&D, &CStr),
     (to, to_name): (&D, &CStr),

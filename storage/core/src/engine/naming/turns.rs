@@ -18,6 +18,13 @@ pub(super) fn try_enter<D: Directory>(here: &D) -> Option<Turn<'_, D>> {
     here.engine().try_enter_directory(here.who(), here.reference(), here)
 }
 
+/// The directory is about to be removed or moved: it leaves the log.
+pub fn leaving<D: Directory>(here: &D) {
+    let turn = enter(here);
+    turn.leave();
+    turn.finish_outside();
+}
+
 /// Runs a call that changes names of no directory in the log, while nobody removes names here.
 pub fn beside<D: Directory, R>(here: &D, call: impl FnOnce() -> R) -> R {
     let turn = enter(here);
