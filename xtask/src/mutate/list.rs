@@ -161,7 +161,7 @@ mutants! {
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
     }
     "storage/core/src/engine/names/moves.rs" {
-        "names: who dies between the records of a move": "self.inside.iter().for_each(|inside| inside.logs(lsn));" => "if !{m} { self.inside.iter().for_each(|inside| inside.logs(lsn)); }",
+        "names: who dies between the records of a move": "|lsn| self.inside.iter().for_each(|inside| inside.logs(lsn))" => "|lsn| if !{m} { self.inside.iter().for_each(|inside| inside.logs(lsn)) }",
         "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
     }
     "storage/core/src/engine/names/contents.rs" {
