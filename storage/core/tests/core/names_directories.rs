@@ -354,6 +354,29 @@ fn directories_that_changed_places_in_the_tree_do_so_again() {
     }
 }
 
+/// The one that went out moved once more since, so its last move is younger than the other one's into it.
+#[test]
+fn a_directory_moves_into_one_that_was_below_it_and_has_moved_on() {
+    let world = World::new(16 << 20);
+    let below = Directory::below(&world, "a/b");
+    let middle = Directory::below(&world, "a");
+    let above = Directory::of(&world);
+    put_into(&world, &Front::of(&world, &middle).above(&[&below]), &above, c"b");
+    below.moved_to(above.at("b"));
+    put_into(&world, &Front::of(&world, &above).above(&[&middle]), &below, c"a");
+    let rename = || Ok(fs::rename(above.at("b"), above.at("part")).expect("renamed"));
+    put(&world, (&above, &[&below]), c"b", rename).expect("no error");
+    assert!([&below, &middle, &above].iter().all(|directory| is_in_log(&world, directory)));
+    fs::rename(above.at("part/a"), above.at("a")).expect("as it was");
+    fs::rename(above.at("part"), above.at("a/b")).expect("as it was");
+    drop((below, middle, above));
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(names(dir.path()), ["part"]);
+    assert_eq!(names(&dir.path().join("part")), ["a"]);
+    assert_eq!(names(&dir.path().join("part/a")), Vec::<String>::new());
+}
+
 /// What recovery would make of a record of that is nothing that the kernel does.
 #[test]
 fn a_directory_is_not_put_below_itself_and_no_record_says_so() {
