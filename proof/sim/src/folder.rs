@@ -169,6 +169,6 @@ impl World {
 }
 
 /// What the kernel says of it.
-pub fn attributes(inode: &Inode) -> Attributes {
+fn attributes(inode: &Inode) -> Attributes {
     Attributes { mode: inode.mode, uid: USER, gid: USER, modified: (0, 0) }
 }

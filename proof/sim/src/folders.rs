@@ -1,7 +1,6 @@
 //! What the daemon does for directories whose names are in the log; see `seawall-daemon`, `directories`, `unborn` and `forget`.
 
 use seawall_core::file::{Begins, Flag, KeptOut, Newcomer, Slot};
-use seawall_core::format::Attributes;
 use seawall_core::naming::{self, Directory, Entry, Kind, New};
 use seawall_core::{FileRef, Place, Registered, Turn, table};
 use seawall_stats::Class;
@@ -10,7 +9,7 @@ use crate::Planted;
 use crate::daemon::Daemon;
 use crate::folder::Folder;
 use crate::held::Opened;
-use crate::names::{self, folder_identity, folder_inode};
+use crate::names::{self, folder_identity, folder_inode, folder_with};
 
 impl Daemon {
     /// Goes on with the directories that an earlier daemon registered. What is gone and has nothing live is forgotten.
@@ -21,10 +20,7 @@ impl Daemon {
         shelf.slots.borrow_mut().clear();
         for entry in table::files(&self.world.pool.borrow()).unwrap_or_default() {
             let reference = FileRef { slot: entry.slot, generation: entry.generation };
-            let found = {
-                let tree = shelf.tree.borrow();
-                tree.there().into_iter().find(|folder| folder_identity(&tree, *folder) == entry.identity)
-            };
+            let found = folder_with(&shelf.tree.borrow(), &entry.identity);
             match found {
                 Some(folder) => self.knows(folder, reference),
                 None if self.engine.slot(entry.slot).is_some_and(Slot::is_dirty) => {}
@@ -51,12 +47,11 @@ impl Daemon {
         self.world.shelf().slots.borrow().iter().map(|(folder, name)| (*folder, *name)).collect()
     }
 
-    /// Registers the directories from the beginning that have no slot, and those that somebody asks for.
+    /// Registers the directories from the beginning that have no slot.
     pub fn register_folders(&self) {
         let Some(shelf) = &self.world.shelf else { return };
         let tops = shelf.tree.borrow().tops();
         tops.for_each(|folder| self.register_folder(folder));
-        self.answer();
     }
 
     /// Answers whoever asks for a directory.
@@ -152,8 +147,8 @@ impl Daemon {
         let entry = |name: Vec<u8>| {
             self.world.step();
             let known = self.world.known(folder, &name)?;
-            let kind = if known.kind == Kind::Directory { Attributes::DIRECTORY } else { 0 };
-            let attributes = Attributes { mode: known.attributes.mode | kind, ..known.attributes };
+            let is_directory = known.kind == Kind::Directory;
+            let attributes = if is_directory { known.attributes.as_directory() } else { known.attributes };
             let tree = self.world.shelf().tree.borrow();
             let target = tree.inode(tree.find(folder, &name)?)?.target.clone();
             let is_single = known.kind != Kind::File || known.links == 1;

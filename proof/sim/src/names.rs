@@ -53,8 +53,12 @@ pub fn hint(index: usize) -> PathBuf {
 /// It is not there.
 pub fn identified_folder(root: Option<&RootEntry>, entry: &FileEntry, tree: &Tree) -> Result<usize, String> {
     root.ok_or("its root is not registered")?;
-    let found = tree.there().into_iter().find(|folder| folder_identity(tree, *folder) == entry.identity);
-    found.ok_or_else(|| "it is not in its directory any more".into())
+    folder_with(tree, &entry.identity).ok_or_else(|| "it is not in its directory any more".into())
+}
+
+/// The directory that is this one.
+pub fn folder_with(tree: &Tree, identity: &Identity) -> Option<usize> {
+    tree.there().into_iter().find(|folder| folder_identity(tree, *folder) == *identity)
 }
 
 /// Who a simulated directory is.

@@ -73,7 +73,7 @@ impl<'a> Restored<'a> {
         if self.find(name).is_err() {
             return Ok(());
         }
-        if self.folder_at(name).is_some_and(|folder| !self.tree.borrow().names(folder).is_empty()) {
+        if self.is_full(name) {
             return Err(Errno::NOTEMPTY.into());
         }
         self.step(|tree| tree.lead(vec![(self.folder, name.to_vec(), None)]))
@@ -173,13 +173,13 @@ impl NameSpace for Restored<'_> {
 
     fn make(&self, file: &Handle, attributes: &Attributes, target: Option<&[u8]>) -> io::Result<()> {
         let place = place(file);
-        if attributes.is_directory() && self.folder_at(&place).is_none() {
-            self.step(|tree| {
-                tree.make_folder(self.folder, &place, attributes.mode & 0o7777);
-            })?;
-        }
         if attributes.is_directory() {
             // A run that was cut may have made it.
+            if self.folder_at(&place).is_none() {
+                self.step(|tree| {
+                    tree.make_folder(self.folder, &place, attributes.mode & 0o7777);
+                })?;
+            }
             return self.mark(file, &place);
         }
         self.unlink(&place)?;

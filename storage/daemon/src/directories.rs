@@ -256,12 +256,15 @@ impl Place for Managed {
     }
 }
 
+/// Nobody else changes names in it meanwhile.
+fn turn_in<'a>(daemon: &'a Daemon, directory: &'a Managed) -> Turn<'a, Managed> {
+    daemon.engine.enter_directory(daemon.me(), directory.reference, directory)
+}
+
 /// Runs a change of the daemon's own in a directory, which the log need not know: the directory stays in the log.
 pub(crate) fn changing<R>(daemon: &Daemon, directory: &Path, change: impl FnOnce() -> R) -> R {
     let managed = daemon.directory(directory);
-    let turn = managed
-        .as_ref()
-        .map(|managed| daemon.engine.enter_directory(daemon.me(), managed.reference, managed.as_ref()));
+    let turn = managed.as_ref().map(|managed| turn_in(daemon, managed));
     let done = change();
     turn.into_iter().for_each(Turn::finish);
     done
@@ -269,7 +272,7 @@ pub(crate) fn changing<R>(daemon: &Daemon, directory: &Path, change: impl FnOnce
 
 /// Takes a directory out of the log.
 pub(crate) fn leave(daemon: &Daemon, directory: &Managed) {
-    let turn = daemon.engine.enter_directory(daemon.me(), directory.reference, directory);
+    let turn = turn_in(daemon, directory);
     turn.leave();
     turn.finish_outside();
 }
@@ -292,7 +295,7 @@ pub(crate) fn review(daemon: &Daemon) {
         let slot = daemon.engine.file(directory.reference);
         if slot.is_some_and(|slot| slot.is_dirty() && slot.state().has(Flag::TRACKED)) {
             // It looks by itself, with nobody inside.
-            daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref()).finish();
+            turn_in(daemon, directory).finish();
         }
     }
 }
@@ -312,15 +315,11 @@ pub(crate) fn settle(daemon: &Daemon, file: &File, inode: (u64, u64)) -> std::io
             Capture::Whole(captured) => break captured,
             Capture::UnderWay(slot) => {
                 looks.next().ok_or_else(|| std::io::Error::other("it is captured all the time"))?;
-                let directory = daemon.files.get(slot).filter(|managed| managed.is_directory);
-                // Until that is over.
-                let wait = |directory: &Arc<Managed>| {
-                    daemon
-                        .engine
-                        .enter_directory(daemon.me(), directory.reference, directory.as_ref())
-                        .finish();
-                };
-                directory.as_ref().map_or_else(std::thread::yield_now, wait);
+                match daemon.files.get(slot).filter(|managed| managed.is_directory) {
+                    // Until that is over.
+                    Some(directory) => turn_in(daemon, &directory).finish(),
+                    None => std::thread::yield_now(),
+                }
             }
         }
     };
@@ -330,7 +329,7 @@ pub(crate) fn settle(daemon: &Daemon, file: &File, inode: (u64, u64)) -> std::io
     let known = daemon.files.get(captured.directory.slot);
     let known = known.filter(|directory| directory.reference == captured.directory);
     let directory = known.ok_or_else(|| std::io::Error::other("its directory is not known"))?;
-    let turn = daemon.engine.enter_directory(daemon.me(), directory.reference, directory.as_ref());
+    let turn = turn_in(daemon, &directory);
     let is_over = turn.settle(&captured, inode, since, || certain::fdatasync(file.as_fd()));
     turn.finish();
     if is_over { Ok(()) } else { Err(std::io::Error::other("its directory cannot be synced")) }

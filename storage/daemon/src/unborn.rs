@@ -125,7 +125,7 @@ fn entry_at(directory: BorrowedFd<'_>, name: &OsStr, owner: u32) -> Option<Entry
     let target = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_nlink == 1 => None,
         FileType::Directory => {
-            attributes.mode |= Attributes::DIRECTORY;
+            attributes = attributes.as_directory();
             None
         }
         FileType::Symlink => Some(readlinkat(&looked_at, "", Vec::new()).ok()?.into_bytes()),

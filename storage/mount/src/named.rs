@@ -17,8 +17,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use seawall_core::client::Synced;
-use seawall_core::file::captured::Capture;
-use seawall_core::{Engine, Errno, FileRef, naming, policy};
+use seawall_core::{Errno, naming, policy};
 use seawall_wire::shm::Preset;
 
 use crate::log::Log;
@@ -115,7 +114,7 @@ fn taken<'f>(log: &'f Log, fd: BorrowedFd<'f>) -> Option<Here<'f>> {
 }
 
 /// Runs a call that changes names in these directories, not all of which were in the log a moment ago. `takes`: it may take names
-/// away, or give one to a file that was there. `known`: [`Engine::directories`] before the look.
+/// away, or give one to a file that was there. `known`: [`directories`](seawall_core::Engine::directories) before the look.
 pub fn outside<R, const N: usize>(
     log: &Log,
     known: u32,
@@ -181,7 +180,7 @@ pub fn settle(log: &Log, node: &Node) -> Result<(), Errno> {
     }
     let inode = (node.dev, node.ino);
     // Whoever captures it, or moves it, has the directory until that is over: the daemon waits for it.
-    while let Some(directory) = directory_of(&log.engine, inode) {
+    while let Some(directory) = log.engine.directory_of_content(inode) {
         if log.daemon.sync_file(directory) != Synced::Done {
             return Err(Errno::IO);
         }
@@ -213,14 +212,5 @@ pub fn resizing(
 }
 
 fn is_captured(log: &Log, node: &Node) -> bool {
-    directory_of(&log.engine, (node.dev, node.ino)).is_some()
-}
-
-/// The directory whose log has all of a file, or is about to.
-fn directory_of(engine: &Engine, inode: (u64, u64)) -> Option<FileRef> {
-    match engine.capture_of(inode) {
-        Capture::No => None,
-        Capture::Whole(captured) => Some(captured.directory),
-        Capture::UnderWay(slot) => engine.slot(slot).map(|slot| slot.file()),
-    }
+    log.engine.directory_of_content((node.dev, node.ino)).is_some()
 }

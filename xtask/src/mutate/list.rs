@@ -110,14 +110,16 @@ mutants! {
         "names: row N8": "None if here.is_some() && is_known" => "None if here.is_some() && is_known && !{m}",
         "names: row N8, with something in it": "!self.look.is_full(at)" => "({m} || !self.look.is_full(at))",
         "names: row N11": "self.shared.iter().filter_map(" => "self.shared.iter().filter(|_| !{m}).filter_map(",
-        "names: a directory that is below another one": "Self::Keep { .. }) && is_below_itself(error)" => "Self::Keep { .. }) && is_below_itself(error) && !{m}",
-        "names: a directory below itself": "Self::Keep { file, .. } if is_below_itself(error) => Some(*file)," => "Self::Keep { file, .. } if is_below_itself(error) && !{m} => Some(*file),",
+        "names: a directory that is below another one": "        self.stays(error).is_some()" => "        self.stays(error).is_some() && !{m}",
         "names: the older move first": "all.sort_by_key(|(_, at)| self.history.names[at].since);" => "all.sort_by_key(|(_, at)| if {m} { u64::MAX - self.history.names[at].since } else { self.history.names[at].since });",
         "names: a directory that is not made yet": "error.kind() == io::ErrorKind::NotFound &&" => "!{m} && error.kind() == io::ErrorKind::NotFound &&",
         "names: row N9": "let is_known = here.is_none_or(|file| is.known.contains(&file));" => "let is_known = {m} || here.is_none_or(|file| is.known.contains(&file));",
         "names: a recovery that was cut": "(None, _) if look.is_kept(place, &file) => {}" => "(None, _) if look.is_kept(place, &file) && !{m} => {}",
         "names: of another owner": "(None, Some(made)) if made.uid != look.owner(wanted.directory) => {" => "(None, Some(made)) if made.uid != look.owner(wanted.directory) && !{m} => {",
         "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
+    }
+    "storage/core/src/recover/names/mod.rs" {
+        "names: a directory below itself": "match step.stays(&error) {" => "match step.stays(&error).filter(|_| !{m}) {",
     }
     "storage/core/src/recover/names/group.rs" {
         "names: a new directory and the one above": "together.join(slot, *below);" => "if !{m} { together.join(slot, *below); }",

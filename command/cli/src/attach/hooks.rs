@@ -83,16 +83,16 @@ pub enum Hook {
 
 /// A server whose recovery has a goal.
 #[derive(clap::Args)]
-#[group(requires_all = ["kind", "of", "goal", "settings"])]
+#[group(requires_all = ["preset", "data", "recovery", "settings"])]
 pub struct Started {
     /// Kind of database
-    #[arg(id = "kind", long = "preset")]
+    #[arg(long)]
     preset: String,
     /// Its data directory
-    #[arg(id = "of", long = "data")]
+    #[arg(long)]
     data: PathBuf,
     /// The longest time that its recovery may take
-    #[arg(id = "goal", long = "recovery", value_parser = time::goal)]
+    #[arg(long, value_parser = time::goal)]
     recovery: Duration,
     /// Where its settings are
     #[arg(long)]

@@ -39,15 +39,18 @@ pub fn take<T: DeserializeOwned>(data: &Path, kind: &str) -> Option<T> {
 /// # Errors
 /// The file's, with its name.
 pub fn write(data: &Path, kind: &str, what: &impl Serialize) -> io::Result<()> {
+    write_text(data, kind, &serde_json::to_vec(what)?)
+}
+
+/// The same of a text.
+///
+/// # Errors
+/// As above.
+pub fn write_text(data: &Path, kind: &str, text: &[u8]) -> io::Result<()> {
     let file = file(data, kind);
     let write = || {
         fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
-        durable::replace(
-            &file,
-            &file.with_extension(format!("{kind}.new")),
-            &serde_json::to_vec(what)?,
-            |_| Ok(()),
-        )
+        durable::replace(&file, &file.with_extension(format!("{kind}.new")), text, |_| Ok(()))
     };
     write().map_err(|e: io::Error| io::Error::new(e.kind(), format!("cannot write {}: {e}", file.display())))
 }

@@ -119,15 +119,12 @@ impl Recovery {
 
     fn accompany_postgres(self, data: PathBuf, begin: Instant, program: &Path) {
         let programs = server::programs(program).map(Path::to_owned);
-        let before = Control::of(&data);
+        let before = self.redo_before(&data);
         Warm::new(data.clone()).keep();
         let former = Running::of(&data).ok().flatten();
         std::thread::spawn(move || {
             wait_until_ready(&data, former.as_ref());
-            // A crash recovery ends with a checkpoint, so what it replayed lies between the two.
-            let before = before.filter(|before| !before.is_shut_down);
-            let redo =
-                before.zip(Control::of(&data)).map(|(before, now)| now.redo.saturating_sub(before.redo));
+            let redo = before.and_then(|before| self.replayed(&data, before));
             let speed = redo.map_or(self.speed, |redo| self.learn(&data, begin.elapsed(), redo));
             Pace { data, programs }.keep(speed.redo_within(self.goal))
         });
@@ -135,8 +132,7 @@ impl Recovery {
 
     /// What is known counts from the next start on: InnoDB's log has its size by now.
     fn learn_from_innodb(&self, data: &Path, begin: Instant, pid: u32) {
-        // A server that was stopped in order has left a few bytes.
-        let Some(redo) = innodb::redo(data).filter(|redo| *redo >= telling(self.preset)) else { return };
+        let Some(redo) = self.redo_before(data) else { return };
         while !listening::listens(pid) {
             if !process::is_alive(pid) || begin.elapsed() > PATIENCE {
                 return;
@@ -144,6 +140,27 @@ impl Recovery {
             std::thread::sleep(LOOK);
         }
         self.learn(data, begin.elapsed(), redo);
+    }
+
+    /// What tells how much the server will replay at its start. MariaDB: how much, bytes. PostgreSQL: where the replay begins.
+    /// `None`: nothing, or too little to tell.
+    fn redo_before(&self, data: &Path) -> Option<u64> {
+        match self.preset {
+            Preset::Postgres => {
+                Control::of(data).filter(|before| !before.is_shut_down).map(|before| before.redo)
+            }
+            // A server that was stopped in order has left a few bytes.
+            _ => innodb::redo(data).filter(|redo| *redo >= telling(self.preset)),
+        }
+    }
+
+    /// How much it has replayed now that it is ready, bytes.
+    fn replayed(&self, data: &Path, before: u64) -> Option<u64> {
+        match self.preset {
+            // A crash recovery ends with a checkpoint, so what it replayed lies between the two.
+            Preset::Postgres => Control::of(data).map(|now| now.redo.saturating_sub(before)),
+            _ => Some(before),
+        }
     }
 
     /// Paces the checkpoints of a server that runs, for as long as this process lives. `program`: the server's own.

@@ -1,16 +1,13 @@
 //! A server that a service manager starts: what there is to replay is noted before its start, and what that took is learned when
 //! it is ready. Between the two lies no process of Seawall's.
 
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use seawall_wire::shm::Preset;
 use serde::{Deserialize, Serialize};
 
-use super::control::Control;
 use super::speed::Speed;
-use super::{PATIENCE, Recovery, innodb, kept, telling};
+use super::{PATIENCE, Recovery, kept};
 
 /// The note's kind.
 const KIND: &str = "start";
@@ -20,7 +17,7 @@ const KIND: &str = "start";
 struct Start {
     /// Since the machine's own, milliseconds.
     at_ms: u64,
-    /// MariaDB: the redo that will be replayed, bytes. PostgreSQL: where the replay begins. `None`: nothing is to be learned.
+    /// What tells how much it will replay; `None`: nothing is to be learned.
     redo: Option<u64>,
 }
 
@@ -40,20 +37,8 @@ impl Recovery {
         let start: Start = kept::take(data, KIND)?;
         let took = now_ms().checked_sub(start.at_ms).map(Duration::from_millis);
         let took = took.filter(|took| *took < PATIENCE)?;
-        let redo = match self.preset {
-            Preset::Postgres => Control::of(data)?.redo.saturating_sub(start.redo?),
-            _ => start.redo?,
-        };
+        let redo = self.replayed(data, start.redo?)?;
         Some(self.learn(data, took, redo))
-    }
-
-    fn redo_before(&self, data: &Path) -> Option<u64> {
-        match self.preset {
-            Preset::Postgres => {
-                Control::of(data).filter(|control| !control.is_shut_down).map(|control| control.redo)
-            }
-            _ => innodb::redo(data).filter(|redo| *redo >= telling(self.preset)),
-        }
     }
 }
 
@@ -65,6 +50,8 @@ fn now_ms() -> u64 {
 #[cfg(test)]
 pub mod tests {
     use std::fs;
+
+    use seawall_wire::shm::Preset;
 
     use super::*;
     use crate::recovery::measured;

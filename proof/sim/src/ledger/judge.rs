@@ -6,7 +6,6 @@ use super::{Act, Begun, Ledger, Turned};
 use crate::tree::{Names, Tree};
 
 /// A state that a directory may be in.
-#[derive(Clone)]
 struct Candidate {
     /// The change since which it was.
     since: u64,

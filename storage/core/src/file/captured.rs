@@ -114,19 +114,19 @@ pub fn of(shm: &Shm, inode: (u64, u64)) -> Capture {
     let (mut whole, mut busy): (Option<Captured>, _) = (None, None);
     for words in entries(shm, inode) {
         let found = loop {
-            let lsn = words.u64(LSN).load(SeqCst);
-            if lsn & BUSY != 0 {
-                busy = Some((lsn & !BUSY) as u32);
-            }
-            if lsn == 0 || lsn & BUSY != 0 {
-                break None;
-            }
-            // Else it has changed meanwhile.
-            if let Some(found) = read(words) {
-                break Some(found);
-            }
-            if words.u64(LSN).load(SeqCst) == lsn {
-                break None;
+            match words.u64(LSN).load(SeqCst) {
+                0 => break None,
+                lsn if lsn & BUSY != 0 => {
+                    busy = Some((lsn & !BUSY) as u32);
+                    break None;
+                }
+                lsn => {
+                    let found = read(words);
+                    // Else it has changed meanwhile.
+                    if found.is_some() || words.u64(LSN).load(SeqCst) == lsn {
+                        break found;
+                    }
+                }
             }
         };
         let captured = found.filter(|(is, captured)| *is == inode && is_live(shm, captured));

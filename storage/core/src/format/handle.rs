@@ -63,6 +63,11 @@ impl Attributes {
     /// The bit of st_mode that marks a directory.
     pub const DIRECTORY: u32 = 0o40000;
 
+    /// The same, of a directory.
+    pub fn as_directory(self) -> Self {
+        Self { mode: self.mode | Self::DIRECTORY, ..self }
+    }
+
     /// True for a directory's attributes.
     pub fn is_directory(&self) -> bool {
         self.mode & Self::DIRECTORY != 0

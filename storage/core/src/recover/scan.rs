@@ -204,7 +204,7 @@ fn judge(segments: &BTreeMap<u32, Segment>, files: &BTreeMap<u32, FileEntry>, re
     }
     // Most are in order already, segment by segment.
     all.sort_by_key(|part| (part.header.lsn, part.header.part));
-    for parts in all.chunk_by(|one, other| one.header.lsn == other.header.lsn) {
+    for parts in all.chunk_by(Found::is_of_same) {
         let (first, lsn) = (parts[0].header, parts[0].header.lsn);
         out.records += 1;
         out.last_lsn = out.last_lsn.max(lsn);

@@ -11,7 +11,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seawall_core::pool;
-use seawall_media::durable;
 
 use super::super::kept;
 use super::pieces::Pieces;
@@ -49,9 +48,7 @@ impl Note {
 
     /// Keeps it. What cannot be written will not be known, as before the first one.
     pub fn keep(&self, data: &Path) {
-        let file = kept::file(data, "warm");
-        let _ = fs::create_dir_all(file.parent().unwrap_or(Path::new("/")));
-        let _ = durable::replace(&file, &file.with_extension("new"), self.text().as_bytes(), |_| Ok(()));
+        let _ = kept::write_text(data, "warm", self.text().as_bytes());
     }
 
     fn text(&self) -> String {

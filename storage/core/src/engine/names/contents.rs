@@ -21,6 +21,15 @@ impl Engine {
         captured::of(self.shm(), inode)
     }
 
+    /// The directory whose log has all of the file with this inode, or may be about to.
+    pub fn directory_of_content(&self, inode: (u64, u64)) -> Option<FileRef> {
+        match self.capture_of(inode) {
+            Capture::No => None,
+            Capture::Whole(captured) => Some(captured.directory),
+            Capture::UnderWay(slot) => self.slot(slot).map(|slot| slot.file()),
+        }
+    }
+
     /// All captured files of a directory.
     pub fn captured_in(&self, directory: FileRef) -> impl Iterator<Item = captured::Captured> {
         captured::all_of(self.shm(), directory)

@@ -61,7 +61,8 @@ impl Engine {
 
     /// Runs a call that changes names in directories not all of which were in the log a moment ago. `known`:
     /// [`directories`](Self::directories) before they were looked for. Of the directories in `shrinking` the call may take
-    /// names away, or give them to files that were there. `entered`: one may have entered the log without what was changed in it meanwhile, and has to leave it.
+    /// names away, or give them to files that were there. `entered`: one may have entered the log without what was changed in it
+    /// meanwhile, and has to leave it.
     pub fn outside<R>(
         &self,
         known: u32,

@@ -59,7 +59,7 @@ impl<P: Place> Turn<'_, P> {
         if entries().is_none() || !is_as_made() {
             return None;
         }
-        let attributes = Attributes { mode: new.attributes.mode | Attributes::DIRECTORY, ..new.attributes };
+        let attributes = new.attributes.as_directory();
         if !self.log(&NameChange::Made { name: new.name, file: new.file, attributes }) {
             return None;
         }

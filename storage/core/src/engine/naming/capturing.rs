@@ -51,13 +51,7 @@ pub fn settling<D: Directory>(
     again: impl FnOnce() -> Result<(), Errno>,
 ) -> Settling {
     let Some((here, name)) = here else {
-        return match engine.capture_of(inode) {
-            Capture::No => Settling::Done,
-            Capture::UnderWay(slot) => {
-                engine.slot(slot).map_or(Settling::Again, |slot| Settling::Elsewhere(slot.file()))
-            }
-            Capture::Whole(captured) => Settling::Elsewhere(captured.directory),
-        };
+        return engine.directory_of_content(inode).map_or(Settling::Done, Settling::Elsewhere);
     };
     // Whoever captures it, or moves what was captured, has the directory that it is in until that is over.
     let turn = enter(here);

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::directory::{Directory, Kind};
 use super::turns::{beside, enter, leaving};
 use crate::engine::Turn;
-use crate::format::{Attributes, NameChange};
+use crate::format::NameChange;
 
 /// What a call that may make a file is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn has_made<D: Directory>(here: &D, turn: &Turn<'_, D>, name: &CStr) {
     let (bytes, mut attributes) = (name.to_bytes(), made.attributes);
     if made.kind == Kind::Directory {
         here.engine().directory_is_made(made.inode, &file, &attributes);
-        attributes.mode |= Attributes::DIRECTORY;
+        attributes = attributes.as_directory();
     }
     let is_logged = match made.kind {
         Kind::File | Kind::Directory => Some(turn.log(&NameChange::Made { name: bytes, file, attributes })),

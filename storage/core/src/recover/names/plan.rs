@@ -64,7 +64,7 @@ impl Step {
     /// True if the step may succeed after others: a directory goes into one that is still below it, or a file into one that is
     /// still to be made.
     pub(super) fn waits(&self, error: &io::Error) -> bool {
-        matches!(self, Self::Keep { .. }) && is_below_itself(error)
+        self.stays(error).is_some()
             || error.kind() == io::ErrorKind::NotFound && error.raw_os_error().is_none()
     }
 
@@ -72,7 +72,9 @@ impl Step {
     /// itself. It refused to when the program asked for it, and the power failed before that record was taken back.
     pub(super) fn stays(&self, error: &io::Error) -> Option<Handle> {
         match self {
-            Self::Keep { file, .. } if is_below_itself(error) => Some(*file),
+            Self::Keep { file, .. } if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                Some(*file)
+            }
             _ => None,
         }
     }
@@ -89,11 +91,6 @@ impl Step {
             Self::Put { to: at, .. } | Self::Remove { at } => at.directory,
         }
     }
-}
-
-/// What rename(2) says of a directory that would be below itself.
-fn is_below_itself(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::INVAL.raw_os_error())
 }
 
 /// Why there is no plan.

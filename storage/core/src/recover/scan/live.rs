@@ -35,15 +35,11 @@ impl Live {
     /// The record with this LSN.
     pub fn get(&self, lsn: u64) -> Option<&[Found]> {
         let begin = self.parts.partition_point(|part| part.header.lsn < lsn);
-        self.parts[begin..].chunk_by(is_same).next().filter(|record| record[0].header.lsn == lsn)
+        self.parts[begin..].chunk_by(Found::is_of_same).next().filter(|record| record[0].header.lsn == lsn)
     }
 
     /// All records, in order.
     pub fn records(&self) -> impl Iterator<Item = &[Found]> {
-        self.parts.chunk_by(is_same)
+        self.parts.chunk_by(Found::is_of_same)
     }
-}
-
-fn is_same(one: &Found, other: &Found) -> bool {
-    one.header.lsn == other.header.lsn
 }

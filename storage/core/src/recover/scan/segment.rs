@@ -16,6 +16,13 @@ pub struct Found {
     pub header: RecordHeader,
 }
 
+impl Found {
+    /// True if both are parts of one record.
+    pub(super) fn is_of_same(&self, other: &Self) -> bool {
+        self.header.lsn == other.header.lsn
+    }
+}
+
 /// One segment as it was found.
 pub struct Segment {
     pub header: SegmentHeader,
