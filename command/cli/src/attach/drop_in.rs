@@ -260,4 +260,4 @@ pub fn check_plain(path: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -81,21 +81,21 @@ pub enum Hook {
     },
 }
 
-/// A server whose recovery has a goal.
+/// A server whose recovery has a goal. All of it or none: each is `required = false`, or clap would ask for it without the group.
 #[derive(clap::Args)]
 #[group(requires_all = ["preset", "data", "recovery", "settings"])]
 pub struct Started {
     /// Kind of database
-    #[arg(long)]
+    #[arg(long, required = false)]
     preset: String,
     /// Its data directory
-    #[arg(long)]
+    #[arg(long, required = false)]
     data: PathBuf,
     /// The longest time that its recovery may take
-    #[arg(long, value_parser = time::goal)]
+    #[arg(long, required = false, value_parser = time::goal)]
     recovery: Duration,
     /// Where its settings are
-    #[arg(long)]
+    #[arg(long, required = false)]
     settings: PathBuf,
 }
 

@@ -24,6 +24,8 @@ mod near;
 mod pools;
 mod steps;
 mod tell;
+#[cfg(test)]
+mod tests;
 pub(crate) mod unit;
 
 use std::path::{Path, PathBuf};

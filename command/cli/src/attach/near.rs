@@ -129,7 +129,8 @@ fn lines(preset: Preset, settings: &[Setting]) -> String {
     text
 }
 
-fn unit(wanted: &Attached, near: &Near, user: &str) -> String {
+/// The text of the unit that paces its checkpoints.
+pub fn unit(wanted: &Attached, near: &Near, user: &str) -> String {
     let (unit, service) = (&wanted.unit, short_name(&wanted.unit));
     let (program, data, time) = (wanted.program.display(), wanted.data.display(), &near.time);
     format!(

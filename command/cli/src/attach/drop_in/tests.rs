@@ -1,6 +1,6 @@
 use super::*;
 
-fn example() -> Attached {
+pub fn example() -> Attached {
     Attached {
         unit: "redis-server.service".into(),
         pool: "/mnt/pmem/redis.pool".into(),
