@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The databases' own test suites, bare and under Seawall, and what differs. What passes bare must pass under Seawall.
+# The databases' own test suites, bare and under Seawall, and what differs. A test that passes bare must pass under Seawall.
 #
 #   proof/suites/run.sh SEAWALL OUT SUITE...
 #

@@ -1,7 +1,7 @@
 //! The log that is made where there is no persistent memory: a file beside the database's directory.
 //!
 //! It is `main.seawall` beside `…/main`: on the same file system, found again by the same command, and outside of what
-//! the database and its backups take for theirs. Commands that are not told about the data find it by notes: symbolic
+//! the database and its backups take for theirs. Commands that do not know the data find it by notes: symbolic
 //! links in a directory of the user's that outlives a restart of the machine. A note that is lost costs a `--pool`.
 
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub fn place(data: &Path, at: impl Fn(&Path) -> PathBuf) -> Result<PathBuf> {
     Ok(parent.join(name))
 }
 
-/// Notes where a log is, for commands that are not told.
+/// Notes where a log is, for commands that do not know the data.
 pub fn note(log: &Path) {
     let dir = notes();
     // Whoever cannot note it names it with --pool.

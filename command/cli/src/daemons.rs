@@ -86,7 +86,7 @@ pub fn find_one(named: &Named) -> Result<PathBuf> {
     }
 }
 
-/// What has a slash is no service's name; what is there may be one's, too, and then that is meant.
+/// A word with a slash is no service's name; one that names a file may be a service's, too, and then means the service.
 fn is_path(what: &OsStr) -> bool {
     let is_service = || what.to_str().is_some_and(|name| attach::attached(name).is_ok());
     what.as_bytes().contains(&b'/') || Path::new(what).exists() && !is_service()
@@ -131,7 +131,7 @@ fn in_use() -> Result<Meant> {
 
 /// The daemons that we may ask, by their pools.
 pub fn running() -> Vec<Running> {
-    // Who has notes of their own is in a test, and not alone on the machine.
+    // A process with notes of its own is in a test, and not alone on the machine.
     if std::env::var_os("SEAWALL_NOTES").is_some() {
         return Vec::new();
     }

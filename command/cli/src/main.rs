@@ -211,7 +211,7 @@ fn command(command: Command, failed: u8) -> ExitCode {
     done.map_or_else(failure, |()| ExitCode::SUCCESS)
 }
 
-/// What was to be printed and is not is a failure, unless nobody wanted to read it.
+/// Output that could not be printed is a failure, unless nobody wanted to read it.
 fn printed(code: ExitCode, failed: u8) -> ExitCode {
     match output::finish() {
         Ok(()) => code,

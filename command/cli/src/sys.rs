@@ -21,8 +21,8 @@ pub fn start_with_mask(command: &mut Command, mask: SigSet) {
     unsafe { command.pre_exec(move || mask.thread_set_mask().map_err(std::io::Error::from)) };
 }
 
-/// A file that would become longer than it may (`ulimit -f`) is an error of the call, which is told in words, and no signal
-/// that ends this process. By a handler: a program that we start has none, and is told as ever.
+/// A file that would become longer than it may (`ulimit -f`) is an error of the call, which we report in words, and no
+/// signal that ends this process. By a handler: a program that we start has none, and gets the signal as ever.
 pub fn hear_of_long_files() {
     extern "C" fn nothing(_: i32) {}
     let handler = SigAction::new(SigHandler::Handler(nothing), SaFlags::SA_RESTART, SigSet::empty());

@@ -86,7 +86,7 @@ impl StandIn {
         Self::for_user(&user.with_context(|| format!("the data belongs to the unknown user {uid}"))?)
     }
 
-    /// The same for one who is known.
+    /// The same for a user who is known.
     ///
     /// # Errors
     /// If we may not.

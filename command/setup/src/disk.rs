@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::mounts;
 
-/// What is looked at for bytes that no tool knows: where file systems, volumes and databases begin, on the device itself and
-/// in a first partition whose table is lost.
+/// The part searched for bytes that no tool knows: where file systems, volumes and databases begin, on the device
+/// itself and in a first partition whose table is lost.
 const HEAD: u64 = HEAD_MIB << 20;
 /// The same in MiB.
 pub const HEAD_MIB: u64 = 4;
@@ -32,7 +32,7 @@ pub fn name(host: &dyn Host, device: &Path) -> Result<String, Error> {
 /// Nobody uses it: no mount, no swap, no device made of it or of a partition of it, no program that has claimed it.
 ///
 /// # Errors
-/// Who does.
+/// Somebody does; the error names the user.
 pub fn is_unused(host: &dyn Host, device: &Path) -> Result<(), Error> {
     let name = name(host, device)?;
     let refused = |why: String| Error::refused(format!("{} is in use: {why}", device.display()));
@@ -139,7 +139,7 @@ pub fn identity(host: &dyn Host, name: &str) -> String {
     serial.unwrap_or_else(|| {
         let real = host.root().resolve(&at).unwrap_or(at);
         let above = real.parent().filter(|above| !above.starts_with("/sys/devices/virtual"));
-        // What hangs nowhere has nothing but its name.
+        // A disk that hangs nowhere has nothing but its name.
         above.map_or_else(|| name.to_owned(), |above| above.display().to_string())
     })
 }

@@ -10,7 +10,7 @@
 //! btrfs, sfdisk, mkfs, systemd, udev). Outputs: a [`Plan`], and a machine that is as the plan says.
 //!
 //! What must hold: nothing that holds data is written to; nothing is changed that the plan did not show; what a plan made
-//! can be undone, also after a crash in its middle. What is below is judged elsewhere (`seawall doctor`).
+//! can be undone, also after a crash in its middle. `seawall doctor` judges what is below.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)] // All output is `seawall_media::output`'s.

@@ -93,7 +93,8 @@ impl New<'_> {
         let mut meta = format!("uuid={}", self.uuid);
         match self.shape {
             Shape::Plain => {}
-            // Not every kernel that has DAX has it together with reflinks. What a former namespace left is no file system.
+            // Not every kernel that has DAX has it together with reflinks. The remains of a former namespace are no
+            // file system.
             Shape::Dax => {
                 words.extend(owned(&["-f", "-d", "su=2m,sw=1"]));
                 meta += ",reflink=0";

@@ -29,7 +29,7 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The step that mounts it. What somebody put there meanwhile is seen only while it is mounted.
+    /// The step that mounts it. Files that somebody put there meanwhile are seen only while it is mounted.
     fn mount(&self, act: Act, undo: Act) -> Step {
         let (directory, names) = (self.point.to_owned(), self.names.clone());
         Step::new("it is mounted", act)

@@ -1,4 +1,4 @@
-//! Who what was made belongs to.
+//! The owner of what was made.
 
 use serde::{Deserialize, Serialize};
 

@@ -47,7 +47,7 @@ impl Counts {
 /// Runs a trace through a page cache of `pages` blocks and one of ours of `capacity`.
 pub fn run(trace: &Trace, kind: Kind, pages: usize, capacity: usize) -> Counts {
     let pages = (pages > 0).then(|| Lru::new(pages));
-    // Who admits whatever is missed would leave the page cache nothing.
+    // If ours admitted whatever is missed, it would leave the page cache nothing.
     let mut caches = Caches { pages, ours: Some(kind.make(capacity)), gives_up: kind == Kind::Sets };
     counted(trace, |access| caches.access(access))
 }

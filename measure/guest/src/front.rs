@@ -40,7 +40,7 @@ pub struct Guest {
     /// By which the backend says that the disk is another one by now.
     back: Option<UnixStream>,
     ends: Vec<[EventFd; 2]>,
-    /// Which queues' answers the guest has been told of since it connected: a kernel does not look without an interrupt.
+    /// Which queues' answers the guest has heard of since it connected: a kernel does not look without an interrupt.
     is_told: Vec<bool>,
     inflight: Option<(VhostUserInflight, File)>,
     features: u64,

@@ -232,7 +232,7 @@ impl Ring {
         self.used
     }
 
-    /// True if the backend wants to be told of what was offered since the available ring ended at `before`.
+    /// True if the backend wants to hear of what was offered since the available ring ended at `before`.
     pub fn wants_kick(&self, before: u16) -> bool {
         fence(SeqCst);
         let event: u16 =

@@ -33,7 +33,7 @@ pub fn program() -> Result<PathBuf> {
     find_in_path("etcd").context("etcd is not installed: apt-get install etcd-server")
 }
 
-/// Whether this etcd can be told not to sync (3.5 and later).
+/// Whether this etcd has an option not to sync (3.5 and later).
 pub fn can_be_unsafe() -> bool {
     let help = program().ok().and_then(|program| Command::new(program).arg("--help").output().ok());
     help.is_some_and(|help| {
@@ -89,8 +89,8 @@ impl Server {
 
 /// Where one server takes its clients and its peers: a loopback address of its own, at etcd's ports.
 ///
-/// A free port of 127.0.0.1 would be one that whoever connects somewhere may get in the meantime; and who tries to connect
-/// to it before the server listens is now and then connected to himself.
+/// A free port of 127.0.0.1 may go to any program that connects somewhere in the meantime; and a client that tries to
+/// connect to it before the server listens is now and then connected to itself.
 fn free_addresses() -> Result<[String; 2]> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let pid = std::process::id();

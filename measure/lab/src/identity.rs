@@ -1,4 +1,4 @@
-//! Who the databases run as.
+//! The user that the databases run as.
 //!
 //! PostgreSQL refuses root. On a machine where we are root, everything measured (on every side, the
 //! raw writes too) runs as the distribution's `postgres` user; otherwise as ourselves.

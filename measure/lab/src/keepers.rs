@@ -15,7 +15,7 @@ use crate::net::{Ends, Host, Relay, ping, ping_all};
 use crate::process::{self, Running};
 
 const PORT: u16 = 7700;
-/// Of who answers round trips.
+/// The port of [`Pong`].
 const PONG: u16 = 7799;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -41,7 +41,7 @@ pub struct Keepers {
     pub shape: Shape,
 }
 
-/// Who answers bare round trips beside a keeper, on the same way. Fields drop in this order.
+/// A process that answers bare round trips beside a keeper, on the same way. Fields drop in this order.
 struct Pong {
     _process: Running,
     way: Option<Relay>,

@@ -95,7 +95,7 @@ impl Lab {
     }
 }
 
-/// The results are written at the very end: that they cannot be is said at the beginning.
+/// The lab writes its results at the very end, but finds out at the beginning whether it can.
 fn ensure_writable(out: &Path) -> Result<()> {
     let probe = out.join(".probe");
     let tried = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&probe, ""));

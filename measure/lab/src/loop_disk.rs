@@ -70,7 +70,7 @@ impl LoopDisk {
         Ok(disk)
     }
 
-    /// The same as a stand-in for a device: what it is told to write goes to the disk below at once, past the cache.
+    /// The same as a stand-in for a device: what is written to it goes to the disk below at once, past the cache.
     pub fn device(lab: &Lab, name: &str, bytes: u64) -> Result<Self> {
         let disk = Self::make(lab, name, bytes)?;
         let mut direct = Command::new("losetup");

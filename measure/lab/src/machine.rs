@@ -24,8 +24,8 @@ pub struct Machine {
     pub system: String,
     /// File system and device under the data.
     pub filesystem: String,
-    /// What a processor does that has nothing to do. On a virtual machine whose processors halt at once a wake-up takes
-    /// tens of microseconds: figures with and without are not comparable.
+    /// What an idle processor does. On a virtual machine whose processors halt at once a wake-up takes tens of
+    /// microseconds: figures with and without are not comparable.
     #[serde(default)]
     pub idle: String,
 }

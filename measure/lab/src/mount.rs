@@ -1,7 +1,7 @@
 //! A mount of the lab's own: `seawall mount` on a directory in the work directory, with a pool of its own.
 //!
-//! Programs on [`Side::Mount`](crate::side::Side::Mount) run bare, on data below [`place`]. Who mounts is the lab's
-//! own user, not the databases': where that is root, the kernel may go past the mount for files that no preset
+//! Programs on [`Side::Mount`](crate::side::Side::Mount) run bare, on data below [`place`]. The lab's own
+//! user mounts, not the databases': where that is root, the kernel may go past the mount for files that no preset
 //! wants.
 
 use std::ffi::CString;
@@ -111,7 +111,7 @@ impl<'a> Mount<'a> {
         found.context("the mount's process is not running")
     }
 
-    /// All of Seawall's processes, to be killed in this order: who starts others comes first.
+    /// All of Seawall's processes, to be killed in this order: one that starts others comes first.
     pub fn processes(&self) -> Result<Vec<u32>> {
         let supervisor = self.supervisor.as_ref().context("nothing is mounted")?.pid();
         Ok(vec![supervisor, self.server()?, self.daemon()?])

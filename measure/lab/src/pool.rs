@@ -180,7 +180,7 @@ impl Pool {
         run(start, "seawall run --keep").map(drop)
     }
 
-    /// Tells its block cache something of what lies there: `keep`, `prewarm`.
+    /// Asks its block cache to `keep` or `prewarm` what lies there.
     pub fn tell_cache(&self, word: &str, data: &Path) -> Result<()> {
         let mut tell = self.seawall();
         tell.args(["cache", word]).arg(data).arg("--pool").arg(&self.path);
@@ -228,7 +228,7 @@ impl Pool {
     /// `seawall status --json`, as far as `T` has fields for it.
     ///
     /// # Errors
-    /// If nothing can be said of the pool, or `T` has a field of another kind.
+    /// If the command cannot read the pool, or `T` has a field of another kind.
     pub fn status<T: DeserializeOwned>(&self) -> Result<T> {
         self.ask(&["status", "--pool"])
     }

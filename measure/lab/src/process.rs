@@ -195,7 +195,7 @@ impl Running {
     /// Of waitid(2).
     pub fn stop(&self) -> Result<()> {
         signal(self.pid(), libc::SIGSTOP);
-        // Its end, if that came first, is left for who asks for it.
+        // Its end, if that came first, is left for whoever asks for it.
         let until = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT;
         // SAFETY: all zeros is a valid siginfo_t, which outlives the call.
         let said = unsafe {

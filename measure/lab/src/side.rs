@@ -12,7 +12,7 @@ pub enum Side {
     Seawall,
     /// The same program, bare, on a directory that `seawall mount` serves.
     Mount,
-    /// The same program told not to sync: the bound nothing durable can beat by much. Not durable.
+    /// The same program, set not to sync: the bound nothing durable can beat by much. Not durable.
     Unsafe,
     /// The same program under eatmydata, which turns syncs into nothing. Not durable.
     Eatmydata,
@@ -41,7 +41,7 @@ impl Side {
         }
     }
 
-    /// Whether the database is told not to sync.
+    /// Whether the database is set not to sync.
     pub fn is_unsafe(self) -> bool {
         matches!(self, Side::Unsafe | Side::Control)
     }

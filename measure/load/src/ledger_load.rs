@@ -91,7 +91,7 @@ pub struct Report {
     pub seconds: f64,
     /// Latency of one commit.
     pub latency: Summary,
-    /// Clients whose connection broke, with what they were told: expected when the server is killed.
+    /// The errors of clients whose connection broke: expected when the server is killed.
     pub disconnects: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ use seawall_load::{files, sqlite, stream, write};
 
 /// Loads that check their own data
 ///
-/// Each load runs on an unmodified database (or on plain files) and knows what it was told to be durable;
+/// Each load runs on an unmodified database (or on plain files) and notes what was acknowledged as durable;
 /// its `check` compares that with what is there. Results go to standard output, progress to standard error.
 /// Exit code 0: done and right; 1: damage was found, or the run was cut short; 2: it could not run.
 #[derive(Parser)]

@@ -102,7 +102,7 @@ impl fmt::Display for OpenLoop {
     }
 }
 
-/// What a result says that was asked to end before its time.
+/// What a result says of a run that was asked to end before its time.
 pub fn interruption() -> Option<String> {
     interrupted().then(|| "interrupted: this is what was done until then".to_owned())
 }

@@ -23,7 +23,7 @@ pub enum Target {
 pub struct MariadbServer {
     /// Its socket.
     pub socket: PathBuf,
-    /// Who connects.
+    /// The user that connects.
     pub user: String,
     /// With which password; empty for none.
     pub password: String,
@@ -74,7 +74,7 @@ pub struct TargetOptions {
     /// MariaDB: where the server listens, e.g. /run/mysqld/mysqld.sock
     #[arg(long, help_heading = HEADING)]
     pub socket: Option<PathBuf>,
-    /// MariaDB: who connects
+    /// MariaDB: the user that connects
     #[arg(long, default_value = "root", help_heading = HEADING)]
     pub user: String,
     /// MariaDB: the password

@@ -1,4 +1,4 @@
-/* What the contract cases cannot say in Rust: a constructor that runs before the shim's own, vfork
+/* What the contract cases cannot express in Rust: a constructor that runs before the shim's own, vfork
  * children, and threads that are cancelled or leave by pthread_exit between two calls.
  * Built as a shared library by the test driver. */
 #define _GNU_SOURCE

@@ -206,7 +206,7 @@ fn move_all(directory: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     for entry in std::fs::read_dir(directory)?.collect::<std::io::Result<Vec<_>>>()? {
         let meta = entry.metadata()?;
-        // What has names that nobody has told the log of is left alone.
+        // A file with names that the log has not heard of is left alone.
         if !meta.is_file() || meta.nlink() > 1 {
             continue;
         }

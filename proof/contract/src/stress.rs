@@ -17,7 +17,7 @@ use crate::context::{c_path, contents};
 use crate::trace;
 use fastrand::Rng;
 
-/// How many operations a difference is told with.
+/// How many of the last operations the report of a difference has.
 const TOLD: usize = 12;
 const OPEN_FILES: usize = 6;
 /// Trees are compared this often, in operations, and at the end.

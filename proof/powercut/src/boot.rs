@@ -47,7 +47,7 @@ pub struct Checked {
     pub verdict: Verdict,
     /// Everything else that was wrong.
     pub problems: Vec<String>,
-    /// Records replayed from the log, where that was told.
+    /// Records replayed from the log, if that is known.
     pub replayed: Option<u64>,
 }
 

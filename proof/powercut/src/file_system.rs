@@ -77,7 +77,7 @@ impl FileSystem {
     }
 }
 
-/// The file system's own check, which replays its journal first. What it could not do the mount will say.
+/// The file system's own check, which replays its journal first. If something is left, the mount will say so.
 fn check(disk: &Path, how: &str) -> Result<Ended> {
     let mut check = command("e2fsck", &[how]);
     check.arg(disk);

@@ -246,7 +246,7 @@ impl Side {
     /// write one half now and the other one later.
     pub fn is_for(self, database: Database, front: Front) -> bool {
         let has_copies = matches!(database, Database::Postgres | Database::Mariadb) && front != Front::Disk;
-        // etcd 3.4 cannot be told to leave its syncs out.
+        // etcd 3.4 has no option to leave its syncs out.
         let can_be_unsafe = database != Database::Etcd;
         (has_copies || !self.is_without_copies()) && (can_be_unsafe || self != Side::Unsafe)
     }

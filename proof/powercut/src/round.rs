@@ -34,7 +34,7 @@ pub struct Outcome {
     pub problems: Vec<String>,
     /// Each cut.
     pub cuts: Vec<Cut>,
-    /// Records replayed from the log, where that was told.
+    /// Records replayed from the log, if that is known.
     pub replayed: Option<u64>,
     /// How long it took.
     pub seconds: f64,

@@ -135,7 +135,7 @@ fn on(boot: &Boot, side: Side, place: &Place, arguments: &[&str]) -> Result<Comm
     Ok(command)
 }
 
-/// What a store's rounds need, for the check of what is installed. That its library is, building the program tells.
+/// What a store's rounds need, for the check of what is installed. Building the program shows whether its library is.
 pub fn installed(database: Database) -> Result<()> {
     let needed: &[(&str, &str)] = match of(database) {
         Some(Store::Rocksdb) => &[("cc", "--version"), ("ldb", "--version")],

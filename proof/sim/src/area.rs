@@ -1,8 +1,8 @@
 //! A simulated disk under a spill area.
 //!
 //! A write that is under way is, at a power cut, in any mixture of old, new and garbled sectors on the disk; one that was
-//! reported durable is there. Who is killed during a write leaves it done or not begun, as the kernel does. A write
-//! fails: some of it is there all the same, and whoever made it is told EIO.
+//! reported durable is there. A thread that is killed during a write leaves it done or not begun, as the kernel
+//! does. A write fails: some of it is there all the same, and its writer gets EIO.
 //!
 //! Not simulated: a disk that lies; reads that fail (`seawall-core`'s tests do that).
 

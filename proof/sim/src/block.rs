@@ -4,7 +4,7 @@
 //! that was reported durable is there. Each crash image is read back by the production reader. A thread that is killed
 //! during a write leaves it done or not begun, as the kernel does.
 //!
-//! A write fails: some of it is on the device all the same, and whoever made it is told EIO.
+//! A write fails: some of it is on the device all the same, and its writer gets EIO.
 //!
 //! A mirrored log has two devices, written one after the other. When a write to one of them fails, all later ones to it
 //! fail too; at the next start it is back, as stale as it is, or gone until a later one. Or it is well again before,

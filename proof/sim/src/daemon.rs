@@ -147,7 +147,7 @@ impl Daemon {
         self.world.count(|c| c.spilled += u64::from(done.unwrap_or(0)));
     }
 
-    /// Who it is in locks and lanes.
+    /// Its identity in locks and lanes.
     pub fn who(&self) -> Owner {
         World::owner(self.slot, self.thread)
     }

@@ -194,7 +194,7 @@ impl Server {
     /// Serves the guest until it wants nothing more.
     pub fn run(&self, opens: bool) {
         let world = &self.guest.world;
-        // Who is killed before it has begun opens nothing.
+        // A process that is killed before it has begun opens nothing.
         world.step();
         let _open = Descriptor::open(world, self.guest.index);
         if opens {

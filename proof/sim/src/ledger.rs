@@ -1,6 +1,6 @@
 //! What was promised about names and small files, and whether a power cut left it so.
 //!
-//! Told by whoever carries out calls: what a call is about to do, each change that the kernel made, that the call
+//! Whoever carries out calls reports to it: what a call is about to do, each change that the kernel made, that the call
 //! returned, and which syncs were acknowledged. It knows nothing of the log.
 //!
 //! | promise | how it is judged |

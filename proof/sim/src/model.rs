@@ -20,7 +20,7 @@ struct Step {
     seq: u64,
     change: Change,
     logged: bool,
-    /// It came to be, or it did not: nobody can tell, because whoever made it was killed, or told of an error.
+    /// It came to be, or it did not: nobody can tell, because whoever made it was killed, or got an error.
     perhaps: bool,
 }
 

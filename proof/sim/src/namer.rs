@@ -1,5 +1,5 @@
-//! What a program's thread does that keeps what it has in small files: it makes, writes, syncs, renames, links and removes
-//! them, in the order that programs are known for, and in any other one.
+//! The thread of a program that keeps its data in small files: it makes, writes, syncs, renames, links and removes them, in
+//! the order that programs are known for, and in any other one.
 //!
 //! What becomes of a call on names is production's (`seawall_core::naming`); here is the kernel's part of it, and what an
 //! fsync of a file is (`syncs`), which the preload and the mount have in their own words.

@@ -1,4 +1,4 @@
-//! Who the simulated files are, in every life: the directory that is registered, and what tells one of its files.
+//! The identities of the simulated files, the same in every life: of the registered directory, and of its files.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub fn registered_root() -> RootEntry {
     }
 }
 
-/// Who a simulated file is.
+/// A simulated file's identity.
 pub fn identity(index: usize) -> Identity {
     Identity { fs: [7; 16], kind: 1, handle: (index as u32).to_le_bytes().to_vec() }
 }
@@ -61,7 +61,7 @@ pub fn folder_with(tree: &Tree, identity: &Identity) -> Option<usize> {
     tree.there().into_iter().find(|folder| folder_identity(tree, *folder) == *identity)
 }
 
-/// Who a simulated directory is.
+/// A simulated directory's identity.
 pub fn folder_identity(tree: &Tree, folder: usize) -> Identity {
     let handle = tree.inode_of(folder).and_then(|inode| Some(tree.inode(inode)?.handle()));
     match handle {

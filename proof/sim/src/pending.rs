@@ -104,7 +104,7 @@ impl Pending {
         }
     }
 
-    /// A fence: `persist` is told each unit's new value, oldest first.
+    /// A fence: `persist` gets each unit's new value, oldest first.
     pub fn fenced(&mut self, thread: usize, mut persist: impl FnMut(u32, usize, u64)) {
         for line in std::mem::take(&mut self.flushing[thread]) {
             let Some(versions) = self.lines.get_mut(&line) else { continue };

@@ -27,9 +27,9 @@ pub enum Planted {
     RetiredUnsynced,
     /// It syncs the directory alone, and not the files that its log has as a whole.
     RetiredWithoutFiles,
-    /// Files are told apart by their names.
+    /// Records identify files by their names.
     ByName,
-    /// Files are told apart by their inode numbers, which are used again.
+    /// Records identify files by their inode numbers, which are used again.
     ByNumber,
     /// A rename is logged once more after it was made.
     RenamedTwice,
@@ -39,7 +39,7 @@ pub enum Planted {
     MadeEmpty,
     /// A file that is made again does not say which one it stands for.
     MadeUnmarked,
-    /// A real sync of a file that is in the log as a whole is not told to the log.
+    /// A real sync of a file that is in the log as a whole is not reported to the log.
     Unsettled,
     /// A name that is made is not logged, and its directory stays in the log.
     MadeUnlogged,

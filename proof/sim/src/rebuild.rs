@@ -7,7 +7,7 @@ use seawall_core::journal::rebuild::Rebuild;
 
 use crate::daemon::Daemon;
 
-/// What a daemon does first that takes a log over.
+/// What a daemon that takes a log over does first.
 pub fn inherit(daemon: &Daemon) {
     let image = daemon.engine.pool();
     if let Some(journal) = image.journal() {
@@ -31,7 +31,7 @@ pub fn rebuild_if_lost(daemon: &Daemon) {
     let Some((devices, source)) = block.mend(lost) else { return };
     let begun = Rebuild::begin(journal, image, devices, &source);
     world.tell(|| format!("copy {lost} is rebuilt: {:?}", begun.as_ref().err()));
-    // Who is killed tidies nothing up.
+    // A process that is killed tidies nothing up.
     let Ok(mut rebuild) = begun.map(ManuallyDrop::new) else { return };
     let done = loop {
         let (done, all) = rebuild.progress();

@@ -1,4 +1,4 @@
-//! What one boot of a virtual machine is like: its processor, its memory, its disks, and what its session is told.
+//! What one boot of a virtual machine is like: its processor, its memory, its disks, and its session's options.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

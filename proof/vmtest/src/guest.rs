@@ -45,7 +45,7 @@ pub fn whole_lines(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// What was told so far.
+/// What the guest has told so far.
 ///
 /// # Errors
 /// As [`whole_lines`].

@@ -15,7 +15,7 @@ pub const KEEPER: &str = "seawall keeper";
 pub fn capture(status: &Status, snapshot: &mut Snapshot) {
     let Some(kept) = &status.kept else { return };
     snapshot.add(KEEPERS, true, vec![all(status, kept)]);
-    // What is counted of each lives as long as the writer's turn does, longer than a daemon.
+    // The counters of each live as long as the writer's turn does, longer than a daemon.
     let epoch = format!("{} {}", kept.log, kept.epoch);
     snapshot.add(KEEPER, true, kept.keepers.iter().map(|keeper| one(keeper, &epoch)).collect());
 }

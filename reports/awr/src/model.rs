@@ -112,7 +112,7 @@ pub struct Snapshot {
     /// A word of the user's.
     #[serde(default)]
     pub label: String,
-    /// Who was asked, and answered.
+    /// The sources that were asked, and answered.
     pub sources: Vec<Source>,
     /// What they said.
     pub readings: Vec<Reading>,

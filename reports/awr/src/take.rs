@@ -7,8 +7,8 @@ use crate::database::Database;
 use crate::model::{Cost, Snapshot, Target};
 use crate::{clock, machine, seawall};
 
-/// Takes it. What Seawall or the database does not answer is a note in the snapshot; whether the database did
-/// not is said beside it, because its connection is of no use any more.
+/// Takes it. If Seawall or the database does not answer, that is a note in the snapshot. The database's error is
+/// also returned beside it, because its connection is of no use any more.
 pub fn take(
     target: &Target,
     label: &str,

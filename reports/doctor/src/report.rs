@@ -1,4 +1,4 @@
-//! What is said of a machine: the findings, what could not be seen, and the verdict that scripts get.
+//! The report on a machine: the findings, what could not be seen, and the verdict that scripts get.
 
 use seawall_page::{Block, Document, Note, Section, Weight};
 use serde::Serialize;

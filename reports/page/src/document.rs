@@ -48,7 +48,7 @@ pub enum Block {
 pub enum Weight {
     /// Something is wrong.
     Bad,
-    /// Something limits what is said here.
+    /// Something limits what the document says here.
     Warn,
     /// Good to know.
     Info,

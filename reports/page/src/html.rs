@@ -13,7 +13,7 @@ pub fn html(document: &Document) -> String {
         escape(&document.title)
     );
     if let Some(medium) = &document.medium {
-        // What survives less than people expect stands out; what survives a power cut needs no warning.
+        // A log that survives less than people expect stands out; one that survives a power cut needs no warning.
         let class = if medium.contains("emulated") { "medium" } else { "medium strong" };
         let _ = writeln!(
             body,

@@ -6,7 +6,7 @@
 //! sizes would give, with the algorithm that is used, whatever it is.
 //!
 //! Inputs: the [samples](crate::shared::Cache::samples). Not handled here: reads that the page cache answers. They
-//! are not sampled, so what a smaller cache is said to lose the page cache may have.
+//! are not sampled, so the page cache may have what a smaller cache seems to lose.
 
 use crate::access::Access;
 use crate::model::{Outcome, Sets};

@@ -1,4 +1,4 @@
-//! A cache whose blocks lie on a disk: what is brought there, what of it is served, and what the disk does wrong.
+//! A cache whose blocks lie on a disk: which are brought there, which of these are served, and what the disk does wrong.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;

@@ -10,8 +10,8 @@ use crate::parts::files::{Managed, real_sync};
 use crate::state::Daemon;
 use crate::sys;
 
-/// Removes it from its directory, if it is absent and nobody has it open for writing: who came to it another way, through a
-/// mount for one, may be about to make it a journal that a database needs. True: it was removed.
+/// Removes it from its directory, if it is absent and nobody has it open for writing: a process that came to it another way,
+/// through a mount for one, may be about to make it a journal that a database needs. True: it was removed.
 pub(crate) fn remove(daemon: &Daemon, file: &Managed) -> bool {
     if !daemon.engine.is_absent(file.reference) || !sys::lease(file.file.as_fd(), F_RDLCK) {
         return false;

@@ -93,7 +93,7 @@ fn sync(daemon: &Daemon, file: FileRef) {
         return;
     }
     if let Err(error) = daemon.engine.sync(daemon.me(), file, Scope::Whole).by(|_| real()) {
-        // The kernel tells it once. Nobody else may be told, so nobody's success counts from here on.
+        // The kernel reports it once, and perhaps to nobody else, so nobody's success counts from here on.
         daemon.engine.distrust(file);
         daemon
             .log

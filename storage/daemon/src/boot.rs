@@ -31,7 +31,7 @@ const STABLE_NAMES: [&str; 3] = ["/dev/disk/by-partuuid", "/dev/disk/by-id", "/d
 pub struct Entry {
     /// The pool.
     pub pool: PathBuf,
-    /// Who registered it.
+    /// The user that registered it.
     pub by: u32,
     link: PathBuf,
 }

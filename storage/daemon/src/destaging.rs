@@ -28,7 +28,7 @@ const DRAIN: Duration = Duration::from_secs(60);
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let mut ages = Ages::of_this_machine();
     loop {
-        // Read first: who ends the daemon rings it then.
+        // Read first: whoever ends the daemon rings it then.
         let bell = daemon.engine.shm().header().bell().load(Acquire);
         if daemon.lifetime.is_ending() {
             return;
@@ -46,7 +46,7 @@ pub(crate) fn run(daemon: &Arc<Daemon>) {
     }
 }
 
-/// One round over all files; what could not be synced is told once.
+/// One round over all files; the daemon's log names what could not be synced, once.
 pub(crate) fn round(daemon: &Daemon) -> Round {
     make_round(daemon, Descriptors::new(&daemon.files))
 }

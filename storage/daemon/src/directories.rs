@@ -26,8 +26,8 @@ use crate::state::Daemon;
 use crate::unmanaged::{BYPASS, LATER, REFUSED, Unmanaged};
 use crate::{evict, forget};
 
-/// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log. Who hears [`REFUSED`] does not
-/// ask for this directory again; what may be otherwise in a moment is [`LATER`].
+/// Makes the directory behind `fd` a managed one: the next real fsync of it takes it into the log. A client that hears
+/// [`REFUSED`] does not ask for this directory again; what may be otherwise in a moment is [`LATER`].
 pub(crate) fn register(daemon: &Daemon, fd: &OwnedFd, stat: &Stat) -> Result<FileRef, Unmanaged> {
     in_turn(daemon, fd, |path, root| register_in_turn(daemon, fd, stat, path, root))
 }

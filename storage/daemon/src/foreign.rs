@@ -20,8 +20,8 @@ const O_ACCMODE: u32 = 0o3;
 /// True if `fd` is the only open file description of its file: nobody else can write to it, not even through
 /// a mapping. Costs two system calls. False proves nothing.
 ///
-/// A write lease is granted to the only opener (fcntl(2)). Who opens the file in the moment that we hold it
-/// waits for the second call; the signal that this sends us is blocked.
+/// A write lease is granted to the only opener (fcntl(2)). A process that opens the file in the moment that we hold
+/// it waits for the second call; the signal that this sends us is blocked.
 pub fn is_only_open(fd: impl AsFd) -> bool {
     let only = sys::lease(fd.as_fd(), libc::F_WRLCK);
     if only {

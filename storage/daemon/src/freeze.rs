@@ -2,7 +2,7 @@
 //! log and no guard is up. So what is copied is what the bare database's own crash recovery understands, on any host.
 //!
 //! ```text
-//!            new files are told to ask later
+//!            clients with new files ask again later
 //!            every file leaves the log (a real sync), marked FROZEN         guards up again
 //!   in use ───────────────────────────────────────────────────▶ frozen ───────────────────▶ in use
 //!            guards down                                         fsyncs are real      the mark is taken off

@@ -3,9 +3,9 @@
 //! | the leader | what is done |
 //! |---|---|
 //! | is dead | its lock is freed, and the next one leads |
-//! | is stopped with a batch | nothing: who waits takes its place (`core`, `journal::lock`); `status` names it |
+//! | is stopped with a batch | nothing: a thread that waits takes its place (`core`, `journal::lock`); `status` names it |
 //! | is stopped (SIGSTOP) with an anchor or a table | it is let go on until its lead is over, then it is stopped again |
-//! | is stopped there by a debugger | nobody but the debugger can let it go on: it is said loudly |
+//! | is stopped there by a debugger | nobody but the debugger can let it go on: the daemon's log says so |
 //!
 //! Nobody leads in the place of one that is pinned: whenever it goes on it would put an old anchor over a newer one. To let
 //! it finish is always right, and short: nothing of the application runs until then, and next to nothing between the end

@@ -83,7 +83,7 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Who connected.
+/// The process at the other end.
 ///
 /// # Errors
 /// What the kernel said.

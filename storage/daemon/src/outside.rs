@@ -22,7 +22,7 @@ pub(crate) fn keep_out(daemon: &Daemon, file: &Managed, pid: u32) {
     );
 }
 
-/// Takes the files out of the log that a process writes which was told to go without Seawall.
+/// Takes every file out of the log that a process writes: the process goes without Seawall.
 pub(crate) fn keep_out_of(daemon: &Daemon, pid: u32) {
     cache::suspend_those_of(daemon, pid);
     for file in daemon.files.all().iter().filter(|file| foreign::writes(pid, file.dev, file.ino)) {

@@ -42,7 +42,7 @@ impl Watchdog {
     }
 }
 
-/// Starts the watchdog. Without one, who needs the daemon waits for it.
+/// Starts the watchdog. Without one, whoever needs the daemon waits for it.
 pub(crate) fn start(daemon: &Arc<Daemon>, listener: &OwnedFd, command: fn() -> Command) -> Option<Watchdog> {
     let started = try_start(daemon, listener, command());
     if let Err(e) = &started {

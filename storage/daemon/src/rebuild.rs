@@ -1,7 +1,7 @@
 //! The lost copy of a mirrored log is rebuilt while the log is in use, when the operator asks for it.
 //!
 //! Input: where it is to be. Output: both copies count again, or why not. One at a time, by a thread of its own: whoever
-//! asked may go. The daemon stays until it is done, unless it is told to end: then the next start of the log finishes it.
+//! asked may go. The daemon stays until it is done, unless it is asked to end: then the next start of the log finishes it.
 //!
 //! Not handled here: what makes a copy whole (`seawall_core::journal::rebuild`), or fit (`seawall_core::pool`).
 

@@ -344,7 +344,7 @@ impl<'d> Connection<'d> {
         }
         match closing::close(self.daemon) {
             Ok(()) => {
-                // Who leaves does not end what somebody else started to stay: a service, or `run --keep`.
+                // A client that leaves does not end what another one started to stay: a service, or `run --keep`.
                 let stays = how.stay || how.if_idle && self.daemon.lifetime.is_kept();
                 self.ends = !stays;
                 Answer::json(Status::Ok, &control::Stopped { ended: true, stays, users })

@@ -27,13 +27,13 @@ use crate::{
     pulse, rebuild, requests, spill, start, tree, users, warden, watch,
 };
 
-/// Connections served at once. Clients connect for one request each; more than this many at the same moment
-/// are told to go without.
+/// Connections served at once. Clients connect for one request each; those beyond this many at the same moment
+/// get [`Status::Failed`].
 const CONNECTIONS: usize = 1024;
 /// Stack of a connection's thread.
 const STACK: usize = 256 << 10;
 
-/// Runs a daemon until it is told to end or nobody needs it. `ready` is called once it listens.
+/// Runs a daemon until it is asked to end or nobody needs it. `ready` is called once it listens.
 ///
 /// # Errors
 /// [`DaemonError`] if it could not start; nothing was changed then that a later start would not put right.
@@ -96,7 +96,7 @@ fn begin_threads(daemon: &Arc<Daemon>) -> Result<Vec<JoinHandle<()>>, DaemonErro
         spawn(daemon, "alone", kept::alone::run)?,
         spawn(daemon, "spill", spill::run)?,
     ];
-    // These end with the process. A look at many busy processes takes long, and who waits for the pool waits for us.
+    // These end with the process. A look at many busy processes takes long, and whoever waits for the pool waits for us.
     spawn(daemon, "watch", watch::run)?;
     spawn(daemon, "leader", look_after_leaders)?;
     spawn(daemon, "sync tree", tree::run)?;

@@ -1,7 +1,7 @@
 //! The spill thread: while the log is short of free segments, full ones are copied to the area behind the pool.
 //!
-//! Beside destaging, which may be waiting for the data's disk: that is when there is too little room. What the area's
-//! disk says in the end is told once; nothing is lost by it ([`seawall_core::spill`]).
+//! Beside destaging, which may be waiting for the data's disk: that is when there is too little room. If the area's disk
+//! fails, the daemon's log says so once; nothing is lost by that ([`seawall_core::spill`]).
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -43,7 +43,7 @@ pub(crate) struct Daemon {
     pub pool: Pool,
     /// What clients map.
     pub lent: Lent,
-    /// Who keeps copies of the log on other hosts.
+    /// The keepers of the log's copies on other hosts.
     pub kept: Option<Arc<Kept>>,
     /// The block cache, if there is one.
     pub cache: Option<Zone>,
@@ -61,7 +61,7 @@ pub(crate) struct Daemon {
     pub guards: Guards,
     /// Since when their files are still.
     pub stillness: Stillness,
-    /// Who named them.
+    /// Which processes named the directories.
     pub namers: Namers,
     pub lifetime: Lifetime,
     pub watch: Watch,
@@ -181,7 +181,7 @@ impl Daemon {
     }
 
     /// Processes that are no clients. The clients are gathered once: there are many processes on a machine. One that
-    /// joins meanwhile is told by its preload.
+    /// joins meanwhile is recognised by its preload.
     pub fn strangers(&self) -> Vec<u32> {
         let shm = self.engine.shm();
         let slots = (0..shm.shape().clients).filter_map(|i| shm.client(i));
@@ -190,8 +190,8 @@ impl Daemon {
         process::all().filter(|pid| !is_client(pid)).collect()
     }
 
-    /// True for a process that has the preload, was not started for another daemon, and has not been told to go
-    /// without, nor is with another daemon already.
+    /// True for a process that has the preload, was not started for another daemon, and neither goes without Seawall
+    /// nor is with another daemon already.
     pub fn will_join(&self, pid: u32) -> bool {
         process::has_preload(pid).unwrap_or(false)
             && !self.refused.has(pid)

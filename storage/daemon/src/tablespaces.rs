@@ -46,7 +46,7 @@ fn has_files(dir: &Path, depth: u32) -> bool {
     })
 }
 
-/// Registers them. The first that could not be is returned, all of them are told.
+/// Registers them. Returns the error of the first that could not be; the daemon's log has the errors of all.
 pub(crate) fn look(daemon: &Daemon) -> Result<(), DaemonError> {
     missing(&daemon.roots, daemon.engine.shm())
         .into_iter()

@@ -36,8 +36,8 @@ const MOST: usize = 128;
 /// How often it is looked whether they are more.
 const REFRESH: Duration = Duration::from_secs(60);
 
-/// Keeps what changed outside the log few, until the daemon ends. By the kernel's syncfs alone: an fsync here would be told
-/// of a write that failed, and whoever opens the file later would not.
+/// Keeps what changed outside the log few, until the daemon ends. By the kernel's syncfs alone: an fsync here would get the
+/// error of a write that failed, and whoever opens the file later would not.
 pub(crate) fn run(daemon: &Arc<Daemon>) {
     let mut is_due = false;
     while !daemon.lifetime.is_ending() {
@@ -70,7 +70,7 @@ pub(crate) fn sync(daemon: &Daemon, directory: &OwnedFd) -> bool {
         }
         return done;
     };
-    // The caller has had the file system open since before: it is told of a write that failed.
+    // The caller has had the file system open since before: its own syncfs reports a write that failed.
     if changed.paths.iter().any(|path| sync_one(path).is_err()) {
         return false;
     }

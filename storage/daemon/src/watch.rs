@@ -189,7 +189,7 @@ fn reports(daemon: &Daemon, inotify: &Inotify, inodes: &Mutex<Inodes>) {
     }
 }
 
-/// What was opened until now: all of it, since who had not run lately is let off.
+/// What was opened until now: all of it, since a process that had not run lately is let off.
 fn opened(inotify: &Inotify, inodes: &Mutex<Inodes>) -> HashSet<Inode> {
     let mut opened = HashSet::new();
     loop {
@@ -197,7 +197,7 @@ fn opened(inotify: &Inotify, inodes: &Mutex<Inodes>) -> HashSet<Inode> {
             Ok(events) => {
                 let inodes = lock(inodes);
                 opened.extend(events.iter().filter_map(|event| inodes.get(event.wd)));
-                // Some were not told.
+                // The kernel dropped some.
                 if events.iter().any(|event| event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW)) {
                     opened.extend(inodes.all());
                 }

@@ -3,12 +3,12 @@
 //!
 //! It asks the daemon for a sign of life ([`pulse`](crate::pulse)) some times a second. While none comes:
 //!
-//! | who waits | what it is given |
+//! | what waits | what it is given |
 //! |---|---|
 //! | a new process | what the daemon lends, as by the daemon: it goes on in the log |
 //! | an open by a process without Seawall, of which the kernel asks us (fanotify) | it passes when the file has no live records and is not served from the block cache, or after a second. The daemon hears of it when it goes on |
 //! | an open that the daemon was about to answer | the same: the event's descriptor is the daemon's, and is taken from there |
-//! | who has another request | a refusal at once: new files wait for the daemon, their fsyncs are real |
+//! | any other request | a refusal at once: new files wait for the daemon, their fsyncs are real |
 //!
 //! Invariant: it does nothing that the daemon must know of but what it tells it. Both may be at work for a moment, when a
 //! daemon goes on or was only slow: each event and each connection comes to one of them.

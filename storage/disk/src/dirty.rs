@@ -47,7 +47,7 @@ impl Pages {
     }
 
     fn mark(&self, at: u64, len: usize) {
-        // The write comes first: whoever is told after it that marks are wanted copies the page later.
+        // The write comes first: if marks are wanted only after it, the page is copied later still.
         fence(SeqCst);
         if len == 0 || !self.are_wanted() {
             return;

@@ -54,7 +54,7 @@ struct Logged<L> {
     is_atomic: bool,
     /// Its place in the log. `None`: it is not in it.
     place: RwLock<Option<FileRef>>,
-    /// It was written around the log, which was said.
+    /// A message has said that it is written around the log.
     told: AtomicBool,
     /// What the block cache has of it.
     cached: Cached,
@@ -93,7 +93,7 @@ impl<L: Log> Image<L> {
         self.bytes.load(Acquire)
     }
 
-    /// Makes it larger, durably: what a guest is told stays.
+    /// Makes it larger, durably: the size that a guest gets to know stays.
     ///
     /// # Errors
     /// The disk's, or the log's.

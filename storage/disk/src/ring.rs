@@ -1,7 +1,7 @@
 //! A queue of the guest's that is served: a thread that takes requests, and threads that wait for disks in its place.
 //!
 //! ```text
-//!  available ring ─ take (in flight) ─ parse ─ carry out ─ answer: used ring, no longer in flight ─ the guest is told
+//!  available ring ─ take (in flight) ─ parse ─ carry out ─ answer: used ring, no longer in flight ─ the guest is notified
 //!                                         └─ what must wait for a disk: another thread, from here on
 //! ```
 //!
@@ -28,7 +28,7 @@ use crate::memory::Memory;
 use crate::request::{MustWait, Patience, Request};
 use crate::step::step;
 
-/// The guest is told of so many answers at once, while there are more requests.
+/// While there are more requests, the guest is notified once for so many answers.
 const TOLD_AT_ONCE: u32 = 16;
 /// A guest that asked again within this time of its answers, being woken and waking us, is waited for awake.
 const SOON: Duration = Duration::from_micros(150);

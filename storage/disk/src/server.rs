@@ -98,7 +98,7 @@ impl Server {
     }
 }
 
-/// Refused, and the connection goes on: whoever is at the other end was told, or did not ask to be.
+/// Refused, and the connection goes on: whoever is at the other end got an answer, or did not ask for one.
 fn is_harmless(error: &Error) -> bool {
     matches!(error, Error::ReqHandlerError(_) | Error::InvalidOperation(_))
 }

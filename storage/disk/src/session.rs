@@ -232,8 +232,8 @@ impl VhostUserBackendReqHandlerMut for Session {
         self.try_start(index.into())
     }
 
-    /// The guest is told at once to look for answers: the former process may have been killed behind one, before it told of it, and
-    /// the guest would wait for ever.
+    /// Notifies the guest at once, so that it looks for answers: the former process may have been killed behind one, before
+    /// it notified the guest, which would wait for ever.
     fn set_vring_call(&mut self, index: u8, fd: Option<File>) -> Result<()> {
         let vring = self.queue(index.into())?;
         if let Some(call) = &fd {

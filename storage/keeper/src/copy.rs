@@ -10,7 +10,7 @@
 //! What must hold, whatever arrives in whatever order:
 //!
 //! * Only the writer that has the promise changes anything, and only by the connection on which it got it: its [`Turn`].
-//!   The promise never goes back, and is on disk before it is said. What a connection still carries that was given up
+//!   The promise never goes back, and is on disk before the writer gets it. What a connection still carries that was given up
 //!   comes too late: it would put old bytes over those of a second image.
 //! * A copy at position *p* holds everything that was ever confirmed up to *p*. So a batch is taken only by a copy that
 //!   has its predecessor, and one that lost its memory begins with nothing and says so.

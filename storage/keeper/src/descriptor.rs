@@ -22,7 +22,7 @@ pub struct Descriptor {
     pub log: String,
     /// Bytes of its image.
     pub image: u64,
-    /// Who keeps it.
+    /// Its keepers.
     pub roster: Roster,
     /// How they are reached from this host.
     #[serde(default, skip_serializing_if = "Transport::is_default")]

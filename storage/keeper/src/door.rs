@@ -31,7 +31,7 @@ pub(crate) enum Trouble {
     /// It failed.
     #[error("{0}")]
     Failed(#[from] io::Error),
-    /// It ended before anything was said.
+    /// It ended before anything was sent on it.
     #[error("it hung up")]
     Gone,
     /// It speaks TLS, and clear text is spoken here.
@@ -49,7 +49,7 @@ pub(crate) struct Door {
     said: Mutex<Lines>,
 }
 
-/// What may be said yet.
+/// How many lines may still be printed.
 struct Lines {
     left: u32,
     /// Up to when they were counted.
@@ -58,7 +58,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// If a line may be said now: how many were not since the last one.
+    /// If a line may be printed now: how many were not printed since the last one.
     fn take(&mut self, now: Instant) -> Option<u64> {
         let more = now.duration_since(self.at).as_secs() / QUIET.as_secs();
         self.at += QUIET * u32::try_from(more).unwrap_or(0);
@@ -130,7 +130,7 @@ fn turn_away(socket: &TcpStream, why: &str) {
     part(socket);
 }
 
-/// Leaves somebody the time to read what was said last: a connection that ends with unread bytes takes that away.
+/// Leaves the other end the time to read the last message: a connection that ends with unread bytes takes that away.
 pub(crate) fn part(socket: &TcpStream) {
     let (each, times) = PARTING;
     let ready = socket.shutdown(Shutdown::Write).and_then(|()| socket.set_read_timeout(Some(each)));

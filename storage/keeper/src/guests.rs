@@ -18,7 +18,7 @@ use crate::log::Refused;
 /// How many may be connected, and how long a stranger is waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From the connection until it was said which log it is about, encryption included.
+    /// From the connection until the client has said which log it is about, encryption included.
     pub greeting: Duration,
     /// Strangers at a time.
     pub strangers: usize,

@@ -42,7 +42,7 @@ pub enum KeeperError {
     Directory {
         /// What.
         path: PathBuf,
-        /// What was said.
+        /// Why.
         error: io::Error,
     },
     /// Another one runs there.
@@ -58,7 +58,7 @@ pub enum KeeperError {
     Forgotten {
         /// What.
         path: PathBuf,
-        /// What was said.
+        /// Why.
         error: io::Error,
     },
 }
@@ -105,7 +105,7 @@ impl Keeper {
         Ok(Self { directory: directory.into(), _lock: lock, who, options, logs: Mutex::new(logs) })
     }
 
-    /// Who it is.
+    /// Its UUID.
     pub fn id(&self) -> String {
         uuid_text(self.who.id)
     }
@@ -303,7 +303,7 @@ fn remove_all(directory: &Path) -> io::Result<()> {
     fs::remove_dir_all(directory)
 }
 
-/// In words, by whose certificate something was said.
+/// An owner, by its certificate, in words.
 fn whose(owner: &str) -> String {
     if owner.is_empty() { "no owner (clear text)".into() } else { format!("owner {owner}") }
 }

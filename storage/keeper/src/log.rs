@@ -58,7 +58,7 @@ impl Refused {
     }
 }
 
-/// Who a keeper is, for [`State`].
+/// A keeper's UUID and host, for [`State`].
 #[derive(Clone, Copy)]
 pub(crate) struct Identity {
     pub id: [u8; 16],

@@ -53,7 +53,7 @@ impl Mode {
     }
 }
 
-/// Who keeps a log.
+/// The keepers of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roster {
     /// How many of them confirm a batch before it is acknowledged.
@@ -68,7 +68,7 @@ pub struct Roster {
 /// What a writer says with the promise that it asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// Who keeps the log.
+    /// The keepers of the log.
     #[serde(flatten)]
     pub roster: Roster,
     /// The writer's host.

@@ -39,7 +39,7 @@ impl Quorum {
     }
 }
 
-/// Why the newest copy cannot be told.
+/// Why it is not known which copy is the newest.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unknown {
     /// A commit may be acknowledged of which none of these knows.

@@ -13,7 +13,7 @@ use crate::turn::{PATIENCE, at_once};
 
 /// What the keepers of a log answered.
 pub struct Survey {
-    /// Who keeps it.
+    /// Its keepers.
     pub roster: Roster,
     /// What each keeper says, in the roster's order.
     pub keepers: Vec<Result<LogReport, PeerError>>,

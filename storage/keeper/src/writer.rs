@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | down: lost, or not reached yet | no | no |
 //! | joins: it is sent an image, a stretch at a time | yes, into that image | no |
-//! | waits: it was told that it has everything | yes | from its answer to that on |
+//! | waits: it was sent everything, and `Complete` | yes | from its answer to that on |
 //! | counts | yes | yes |
 //! | fenced: a newer writer has its promise | no, in this turn never again | no |
 //!
@@ -34,7 +34,7 @@ pub use link::{LinkReport, News, Role};
 
 /// One that does not answer for as long is lost; enough others are waited for no longer than it takes.
 const SILENCE: Duration = Duration::from_secs(5);
-/// The same of one that was told that it has everything: under `affirm` its disk gets all of the image first.
+/// The same of one that was sent `Complete`: under `affirm` its disk gets all of the image first.
 const LONG_SILENCE: Duration = Duration::from_secs(60);
 /// How long an answer is looked for before the thread sleeps.
 const SPIN: Duration = Duration::from_micros(25);
@@ -90,7 +90,7 @@ impl<W: Wire> Writer<W> {
         self.head
     }
 
-    /// Who keeps it.
+    /// The keepers.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }

@@ -125,7 +125,7 @@ fn hardware_word(crc: u32, word: u64) -> u32 {
     core::arch::aarch64::__crc32cd(crc, word)
 }
 
-/// Never called: no such CPU is said to have the instruction.
+/// Never called: `has_crc32c` is false for every such CPU.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn hardware_word(crc: u32, word: u64) -> u32 {
     soft_word(crc, word)

@@ -21,7 +21,7 @@ pub fn replace(
     let file = File::create_new(temporary)?;
     let done = prepare(&file).and_then(|()| fill(&file, bytes)).and_then(|()| fs::rename(temporary, path));
     if done.is_err() {
-        // What failed is told; that this stays too would help nobody.
+        // The caller gets that error; to hear that this file stays too would help nobody.
         let _ = fs::remove_file(temporary);
     }
     done?;

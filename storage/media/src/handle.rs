@@ -54,7 +54,7 @@ pub fn identity(fd: impl AsFd) -> Result<Identity, IdentityError> {
     Ok(Identity { fs, kind, handle })
 }
 
-/// Type and bytes of a file's handle: who it is among the files of its file system. An O_PATH descriptor does.
+/// Type and bytes of a file's handle: which one it is among the files of its file system. An O_PATH descriptor does.
 ///
 /// # Errors
 /// The file system gives none.

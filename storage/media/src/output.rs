@@ -24,7 +24,7 @@ pub fn out(text: Arguments<'_>) {
     note(stdout().lock().write_fmt(text));
 }
 
-/// Prints to standard error. What cannot be said there can be said nowhere.
+/// Prints to standard error. If that fails, there is nowhere else to say it.
 pub fn err(text: Arguments<'_>) {
     let _ = stderr().lock().write_fmt(text);
 }

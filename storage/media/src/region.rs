@@ -81,7 +81,7 @@ impl Region {
         self.len == 0
     }
 
-    /// Address of the mapping, as an [`Observer`](sim::Observer) is told it.
+    /// Address of the mapping, as an [`Observer`](sim::Observer) sees it.
     #[cfg(feature = "sim")]
     pub fn base(&self) -> usize {
         self.base.as_ptr() as usize

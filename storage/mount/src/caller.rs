@@ -1,7 +1,7 @@
 //! Creating in the caller's name: owner, group and umask are the caller's, the rights are ours.
 //!
 //! The kernel has checked every permission before it asks us (`default_permissions`), with the caller's groups,
-//! which we are not told. So a thread takes the caller's fsuid, fsgid and umask, and keeps its capabilities: the
+//! which we do not learn. So a thread takes the caller's fsuid, fsgid and umask, and keeps its capabilities: the
 //! backing file system does the rest, setgid directories and default ACLs among it.
 //!
 //! Without root there is one caller, the user who mounted, and nothing to change but the umask.
@@ -14,7 +14,7 @@ use rustix::fs::Mode;
 use rustix::thread::{capabilities, set_capabilities};
 use seawall_core::Errno;
 
-/// Who asks.
+/// The caller that asks.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     /// Its user.

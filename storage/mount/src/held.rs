@@ -1,4 +1,4 @@
-//! What the kernel may have of a file in its cache, as numbers: why, is told where pages are let go ([`crate::pages`]).
+//! What the kernel may have of a file in its cache, as numbers: [`crate::pages`], which lets pages go, says why.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 

@@ -157,8 +157,8 @@ pub fn claim(backing: &Path) -> Result<File, Refused> {
     }
 }
 
-/// How long a mount counts as in use by nobody but who is going: a program with threads closes its last file, and what another of
-/// its threads has forked holds that until it executes its program.
+/// How long we take it that a busy mount is in use only by processes that are about to let it go: a program with threads
+/// closes its last file, and what another of its threads has forked holds that until it executes its program.
 const SETTLES: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(10);
 

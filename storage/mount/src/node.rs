@@ -2,7 +2,7 @@
 //!
 //! Invariant: as long as the kernel may name a node we hold its descriptor, so its number is not used again, by
 //! whatever name or none the file is reached. A node is let go when the kernel has forgotten it as often as it
-//! was told of it.
+//! got it from us.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -188,7 +188,7 @@ impl Nodes {
         self.shard(ino).get(&ino).map(|known| Arc::clone(&known.node))
     }
 
-    /// Looks `name` up: the kernel is going to be told of it.
+    /// Looks `name` up, for an answer that tells the kernel of it.
     ///
     /// # Errors
     /// What the backing file system says; EXDEV for another file system mounted below the backing directory,

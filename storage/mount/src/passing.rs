@@ -65,7 +65,7 @@ pub fn created(
     id.into_raw();
 }
 
-/// What the kernel is told of an open file.
+/// What we tell the kernel of an open file.
 pub struct Opened {
     /// Its number.
     pub handle: FileHandle,

@@ -15,7 +15,7 @@ const S_IXGRP: u32 = 0o0010;
 /// Its number.
 const CAP_FSETID: u32 = 4;
 
-/// Who changes a file.
+/// The caller that changes a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Changer {
     /// Its thread; 0 for one that we cannot see.

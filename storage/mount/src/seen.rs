@@ -5,7 +5,7 @@
 //! | | anything else | let go, before the open is answered |
 //! | somebody has | it is as the last open saw it | kept |
 //! | | its content changed, and we changed nothing since | let go, by the open's answer |
-//! | | it changed, and so did we: the file does not show who else | kept, and let go by the open after all are closed |
+//! | | it changed, and so did we: the file does not show whether somebody else did | kept, and let go by the open after all are closed |
 //!
 //! Not always let go: the kernel has the pages of a write before it sends it to us. Were they let go between the two, and read
 //! again, what was there before the write would stay. When nobody has the file open there is no such write; and the next

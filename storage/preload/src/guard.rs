@@ -72,8 +72,8 @@ pub fn absent(dir: c_int, aside: &CStr) -> Option<Seen> {
     if has_absent() { look::at(dir, aside, libc::AT_SYMLINK_NOFOLLOW).filter(is_absent) } else { None }
 }
 
-/// True for an absent journal. One with bytes is there, whatever is said of it: somebody wrote it who
-/// came to it another way, through a mount for one, and a database may need it.
+/// True for an absent journal. One with bytes is there, whatever the log says of it: a process that came to it another
+/// way, through a mount for one, wrote it, and a database may need it.
 pub fn is_absent(seen: &Seen) -> bool {
     seen.stat.size == 0 && seen.engine.is_absent(seen.file)
 }

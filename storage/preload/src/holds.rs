@@ -1,4 +1,4 @@
-//! Mappings and streams that keep managed files out of the log, so that their end can be told.
+//! Mappings and streams that keep managed files out of the log, so that their end is noticed.
 //!
 //! A fixed table. What does not fit is held until the process ends, which is always safe.
 

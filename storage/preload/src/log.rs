@@ -1,6 +1,6 @@
 //! The log as this process sees it: the engine, once there is one, and whether there will be.
 //!
-//! State alone, for every module. Who joins is [`session`](crate::session), on top of them.
+//! State alone, for every module. Joining is done by [`session`](crate::session), on top of them.
 
 use core::ptr;
 use core::sync::atomic::{

@@ -35,7 +35,7 @@ const WINDOW: u64 = CHUNKS as u64 * CHUNK;
 /// Writes outside of the window, one after the other, for which it moves: not for the few that a log makes to its
 /// header.
 const ASTRAY: u32 = 16;
-/// Writes of a file that make it worth asking what of it is solid.
+/// Writes of a file that make it worth asking how much of it is solid.
 const MANY: u32 = 64;
 /// Bytes from which on a store goes past the cache: most databases have a copy of their own, and read it back seldom.
 const PAST_CACHE: u64 = 1024;
@@ -100,7 +100,7 @@ impl Turn {
     }
 
     /// Publishes `data` at `offset` of the target: by a store, or by `call`. To be called in a publish: the file's lock
-    /// is held; `now` is what that was told.
+    /// is held; `now` is what that was given.
     ///
     /// # Errors
     /// What `call` said.

@@ -1,4 +1,4 @@
-//! Who is calling: this process's client slot, and the thread pointer. No TLS, no getpid on the hot path.
+//! The caller: this process's client slot, and the thread pointer. No TLS, no getpid on the hot path.
 //!
 //! Both live in a page that the kernel wipes at fork (MADV_WIPEONFORK), so a child that was made by any kind
 //! of fork finds zeros and claims a slot of its own. A vfork child shares the page with its parent: the

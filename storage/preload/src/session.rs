@@ -118,8 +118,8 @@ fn join_cache(reply: &Reply, lent: &Descriptors) -> bool {
     }
 }
 
-/// This process has been greeted, and is believed to log its writes and to announce them: the daemon is told that it will
-/// not. If that does not hear it is asked for everything anew, later.
+/// This process has been greeted, and is believed to log its writes and to announce them: this tells the daemon that it
+/// will not. If the daemon does not hear, it is asked for everything anew, later.
 #[cold]
 fn without(why: &'static str) -> Failure {
     if DAEMON.goes_without() { Failure::Refused(why) } else { Failure::NoAnswer }
@@ -149,8 +149,8 @@ fn publish(engine: Engine) -> Option<&'static Engine> {
 }
 
 /// Writes that began while nobody answered may be under way, through whatever is open: the block cache must not serve
-/// these files. Before the log counts this process among those who announce their writes, and once more for who missed
-/// that.
+/// these files. Before the log counts this process among those that announce their writes, and once more for a thread that
+/// missed that.
 fn pin_what_is_missed() {
     fence(SeqCst);
     if log::missed() {

@@ -1,8 +1,8 @@
 //! What this process may write at times that nobody sees: by requests that were submitted (libaio, io_uring, POSIX aio),
 //! by io_urings that cannot be looked into.
 //!
-//! State alone: who notes is [`asynchronous`](crate::asynchronous) and [`io_uring`](crate::io_uring), who asks is
-//! [`classify`](crate::classify).
+//! State alone: [`asynchronous`](crate::asynchronous) and [`io_uring`](crate::io_uring) note, and
+//! [`classify`](crate::classify) asks.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 

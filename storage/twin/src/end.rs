@@ -19,8 +19,8 @@ pub fn forward_signals(of: &mut Supervisor) {
     }
 }
 
-/// The exit code, if the primary that is dead was to end: we were told to, or it ended by itself without a fault, as it
-/// does after SHUTDOWN.
+/// The exit code, if the primary that is dead was to end: a signal asked for that, or it ended by itself without a fault,
+/// as it does after SHUTDOWN.
 pub fn is_wanted(of: &mut Supervisor) -> Option<u8> {
     if !of.stopping && of.primary.exit_status() != Some(0) {
         return None;

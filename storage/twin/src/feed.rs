@@ -60,7 +60,7 @@ struct Shared {
     ordered: Condvar,
 }
 
-/// What the thread is told.
+/// What the thread is to do.
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     /// The primary is dead: what is read next is the end.

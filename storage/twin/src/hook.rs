@@ -1,10 +1,10 @@
-//! What is told after a takeover: a command of the operator's, for a proxy, a virtual address, or a message.
+//! A command of the operator's that runs after a takeover: for a proxy, a virtual address, or a message.
 
 use std::process::Command;
 
 use crate::address::Address;
 
-/// Runs it. What it does is its own affair; that it failed is said.
+/// Runs it. What it does is its own affair; a failure is printed.
 pub fn run(command: &str, process: i32, address: &Address) {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).env("SEAWALL_TWIN_PID", process.to_string());

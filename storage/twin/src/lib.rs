@@ -16,10 +16,10 @@
 //! | [`manifest`], [`scan`], [`log`] | the append-only file: its parts, its commands, following it |
 //! | [`feed`], [`resp`] | Redis's replication protocol, as a primary speaks it, to the twin; a command in it |
 //! | [`server`], [`process`], [`address`] | processes: started, watched, dead for sure; what clients connect to |
-//! | [`control`], [`watch`] | what the twin is asked and told |
+//! | [`control`], [`watch`] | what we ask and tell the twin |
 //! | [`state`], [`guard`] | which directory is current, and that nobody starts on another one |
 //! | [`pair`], [`start`], [`twin`], [`care`], [`takeover`], [`supervise`], [`end`] | a server, a twin, the steps above, and everything around them |
-//! | [`signals`], [`hook`], [`mod@status`] | what we are told, and what we tell |
+//! | [`signals`], [`hook`], [`mod@status`] | what signals tell us, and what we tell others |
 //!
 //! The invariant: **a twin takes client writes only after it has applied every byte that the dead primary wrote, and after
 //! the note that its directory is the current one is durable.** Whatever keeps a step from being done leads to an ordinary

@@ -99,7 +99,7 @@ impl Watched {
             let is_ready = seen.ready.is_some();
             drop(seen);
             if is_ready && synced.elapsed() >= SYNC_EVERY {
-                // What fails here fails in a takeover again, and is told there.
+                // What fails here fails again in a takeover, which reports it.
                 let _ = sync(&self.place);
                 synced = Instant::now();
             }

@@ -198,7 +198,7 @@ pub struct Greeting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct State {
-    /// Who it is, as long as its directory lives.
+    /// Its UUID, as long as its directory lives.
     pub keeper: [u8; 16],
     /// Nobody older than this changes the copy.
     pub promised: Epoch,

@@ -153,7 +153,7 @@ mutants! {
     }
     "storage/core/src/engine/names.rs" {
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
-        "names: who died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
+        "names: a process that died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
     }
     "storage/core/src/engine/names/unborn.rs" {
         "names: a new directory without what is in it": "entries.iter().all(|entry| turn.log(&entry.made()))" => "entries.iter().all(|entry| {m} || turn.log(&entry.made()))",
@@ -163,7 +163,7 @@ mutants! {
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
     }
     "storage/core/src/engine/names/moves.rs" {
-        "names: who dies between the records of a move": "|lsn| self.inside.iter().for_each(|inside| inside.logs(lsn))" => "|lsn| if !{m} { self.inside.iter().for_each(|inside| inside.logs(lsn)) }",
+        "names: a process that dies between the records of a move": "|lsn| self.inside.iter().for_each(|inside| inside.logs(lsn))" => "|lsn| if !{m} { self.inside.iter().for_each(|inside| inside.logs(lsn)) }",
         "names: a move of which one record is missing": "        if !is_logged {\n            // What" => "        if !is_logged && !{m} {\n            // What",
     }
     "storage/core/src/engine/names/contents.rs" {
@@ -326,7 +326,7 @@ mutants! {
         "direct: sends while the daemon alone does": "    if desk.acks().load(SeqCst) == 0 {" => "    if desk.acks().load(SeqCst) == 0 && !{m} {",
         "journal: never retried into success": "    desk.failed().store(error.raw_os_error() as u32, SeqCst);" => "    if !{m} { desk.failed().store(error.raw_os_error() as u32, SeqCst); }",
         "journal: a failed write counts": "        Device::write(device, image, at, len, position)" => "        Device::write(device, image, at, len, position).or_else(|e| if {m} { Ok(()) } else { Err(e) })",
-        "mirror: who has former devices writes neither copy": "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {" => "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst) && !{m}) {",
+        "mirror: a daemon that has former devices writes neither copy": "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst)) {" => "        if way.given().is_some_and(|given| given != desk.given().load(SeqCst) && !{m}) {",
         "journal: a descriptor that is gone is no failed device": "        self.lent && is_of_the_process(error)" => "        self.lent && is_of_the_process(error) && !{m}",
     }
     "storage/core/src/journal/lead.rs" {
@@ -496,7 +496,7 @@ mutants! {
     }
     "storage/core/src/pool/growth.rs" {
         "journal: memory before it counts": "        fallocate(&self.file, FallocateFlags::empty(), from as u64, (to - from) as u64)?;" => "        if !{m} { fallocate(&self.file, FallocateFlags::empty(), from as u64, (to - from) as u64)?; }",
-        "journal: who waits for space is woken by memory": "        announce(engine, end - backed);" => "        if !{m} { announce(engine, end - backed); }",
+        "journal: memory ends a wait for space": "        announce(engine, end - backed);" => "        if !{m} { announce(engine, end - backed); }",
     }
     "storage/core/src/journal/harden.rs" {
         "journal: a capture that begins after the sync": "    desk.begun().load(SeqCst) + 1\n" => "    desk.begun().load(SeqCst) + u64::from(!{m})\n",

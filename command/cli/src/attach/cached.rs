@@ -178,8 +178,8 @@ pub fn to_remove(machine: &Machine, attached: &Attached) -> Option<Step<'static>
     is_mine.then(|| Step::RemoveCache { path, dir: own_directory(&attached.pool) })
 }
 
-/// Removes a cache; false if it stays. It holds nothing that is not in the files, so what goes wrong is told and stops
-/// nothing.
+/// Removes a cache; false if it stays. It holds nothing that is not in the files, so this reports a failure and goes
+/// on.
 pub fn remove(machine: &Machine, path: &Path, dir: &Path) -> bool {
     match cache::remove(&machine.at(path)) {
         Ok(removed) => {

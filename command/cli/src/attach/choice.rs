@@ -41,7 +41,7 @@ impl Cached {
         CacheOptions { size, max, block_bytes, write_budget, path: Some(path), is_needed: false }
     }
 
-    /// What the daemon is told.
+    /// The daemon's arguments.
     pub fn arguments(&self) -> String {
         let words = arguments(&self.options());
         words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")

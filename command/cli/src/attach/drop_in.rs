@@ -11,7 +11,7 @@
 //!
 //! `Wants=`, not `Requires=`: systemd restarts a daemon that was killed, and would restart everything that
 //! requires it too. The database needs no restart: until the new daemon has taken over, its syncs go to the
-//! disk. What must keep the database from starting is ExecStartPre.
+//! disk. A step whose failure must keep the database from starting is an ExecStartPre.
 //!
 //! Where keepers on other hosts keep the log, both wait for the network, and the daemon may use it.
 

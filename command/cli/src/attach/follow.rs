@@ -18,7 +18,7 @@ use super::machine::Machine;
 use super::steps::{Step, without_unit};
 use super::unit::{follower, made, short_name};
 
-/// Who follows the service's tables; nobody if that was not asked for, now or before.
+/// The user who follows the service's tables; `None` if nobody asked for that, now or before.
 ///
 /// # Errors
 /// If it was asked for and cannot be.

@@ -1,4 +1,4 @@
-//! What `seawall attach` is told.
+//! The arguments of `seawall attach`.
 
 use std::path::PathBuf;
 

@@ -165,7 +165,7 @@ fn real_path_of_new(machine: &Machine, path: &Path) -> Result<PathBuf> {
 }
 
 /// `seawall-UID.pool` of the database's user on persistent memory, or a log on the disk beside the data: where `seawall
-/// run` would have it. What persistent memory the machine of an image has, nobody knows here.
+/// run` would have it. Nobody knows here which persistent memory the machine of an image has.
 fn default(machine: &Machine, how: &Attach, service: &Service) -> Result<Place> {
     let name = format!("seawall-{}.pool", service.uid);
     if how.wanted.emulated {

@@ -45,7 +45,7 @@ pub fn without_unit(machine: &Machine, unit: String) -> Vec<Step<'static>> {
 }
 
 impl Step<'_> {
-    /// Takes it; whether there was something to do. What keeps a block cache from being removed is told and stops nothing.
+    /// Takes it; whether there was something to do. If a block cache cannot be removed, it says why and goes on.
     ///
     /// # Errors
     /// What could not be done.

@@ -1,4 +1,4 @@
-//! `seawall daemon`: what `run` and systemd start. Ends by itself when nobody needs it, or is told to stay.
+//! `seawall daemon`: what `run` and systemd start. It ends by itself when nobody needs it, unless it is to stay.
 //!
 //! Started by `run`: until it listens it says on stderr what is wrong; then it lets go of stderr, which tells
 //! whoever started it that it is ready. As a service it goes on talking to systemd's journal, and says that it is

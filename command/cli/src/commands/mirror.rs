@@ -38,7 +38,7 @@ pub struct Mirror {
 pub fn mirror(how: &Mirror) -> Result<()> {
     let real = pool::existing(how.pool.as_deref())?;
     user::become_owner(&real)?;
-    // The other copy is told this one's name as it was given: one that stays.
+    // The other copy gets this one's name as the user gave it: one that stays.
     let at = how.pool.clone().unwrap_or_else(|| real.clone());
     let memory = Path::new(pools::MEMORY);
     let Some(on) = &how.on else {

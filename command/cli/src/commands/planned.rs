@@ -177,7 +177,7 @@ pub fn must_be_root() -> Result<()> {
     Ok(())
 }
 
-/// What somebody who sees nothing should know.
+/// What a user who sees nothing should know.
 pub fn as_root() -> &'static str {
     if geteuid().is_root() { "" } else { " that you may see (root sees more)" }
 }

@@ -73,7 +73,7 @@ pub fn recover(how: &Recover) -> Result<()> {
         if pool::is_served(&pool) {
             return show::json(&json!({ "served": true }));
         }
-        // What is in order before there is a network cannot reach them.
+        // Before there is a network nothing can reach the keepers.
         if kept::keepers(&pool)?.is_some() {
             return show::json(&json!({ "kept": true }));
         }

@@ -1,4 +1,4 @@
-//! What people are told about a pool.
+//! The description of a pool that people read.
 
 use std::path::Path;
 

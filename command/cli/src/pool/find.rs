@@ -36,7 +36,7 @@ pub fn existing(named: Option<&Path>) -> Result<PathBuf> {
     let logs: Vec<PathBuf> = beside::noted().into_iter().filter(|path| is_mine(path)).collect();
     let emulated = Some(emulated_default()).filter(|path| is_mine(path));
     let all = on_dax.iter().chain(&logs).chain(&emulated);
-    // What is in use now is meant, else what is strongest.
+    // The user means the one in use now, else the strongest.
     match all.filter(|path| is_served(path)).collect::<Vec<_>>().as_slice() {
         [] => {}
         [one] => return Ok((*one).clone()),

@@ -1,4 +1,4 @@
-//! How large a pool is that is made on demand and whose size nobody said: the usual size, or what there is room for.
+//! How large a pool is that is made on demand without a size: the usual size, or what there is room for.
 //!
 //! A container's memory file system has 64 MB if nobody asked for more. A quarter of what is free is left to others:
 //! databases put their own shared memory there.
@@ -43,7 +43,7 @@ pub fn whole(at: &Path, usual: u64) -> u64 {
     })
 }
 
-/// The usual size, halved until everything fits. What never does is refused where it is made, with the reason.
+/// The usual size, halved until everything fits. If nothing ever does, making the pool fails, with the reason.
 fn largest(usual: u64, needs: impl Fn(u64) -> Option<Vec<Need>>) -> u64 {
     let mut short: Option<(PathBuf, u64)> = None;
     let mut size = usual;

@@ -37,7 +37,7 @@ pub fn make_block(at: &Path, size: Option<u64>, force: bool, mirror: Option<&Pat
     })
 }
 
-/// A log that is there must be mirrored where it was said to be.
+/// A log that is there must be mirrored where the user named its mirror.
 pub(super) fn check_mirror(at: &Path, mirror: &Path) -> Result<(), PoolError> {
     let there = block::mirror_of(at)?;
     let why = match &there {

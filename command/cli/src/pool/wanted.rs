@@ -15,7 +15,7 @@ use crate::size;
 
 /// Size of a pool that is made on demand.
 const DEFAULT_SIZE: u64 = 256 << 20;
-/// An area is that many times as large as its pool, if nothing else was said.
+/// An area is that many times as large as its pool, unless the user chose a size.
 const SPILL_TIMES: u64 = 16;
 
 /// The area behind a new pool.
@@ -146,7 +146,7 @@ impl Wanted {
         self.size.or_else(|| (usual > DEFAULT_BLOCK_SIZE).then(|| fit::block(at, usual)))
     }
 
-    /// What was named as a log on a block device must be one: a device that holds something else is never taken.
+    /// The path that --block names must be a log: a device that holds something else is never taken.
     ///
     /// # Errors
     /// [`PoolError`].

@@ -1,6 +1,6 @@
 //! PostgreSQL's control file, as far as it tells a crash and where redo begins.
 //!
-//! Source: `src/include/catalog/pg_control.h`. What is read here has stood at the same place since version 11.
+//! Source: `src/include/catalog/pg_control.h`. The fields read here have stood at the same place since version 11.
 
 use std::fs;
 use std::path::Path;

@@ -9,7 +9,7 @@
 //!
 //! All numbers are big-endian. Source: MariaDB 10.8 and later, `log0log.h` and `log0recv.cc` in `storage/innobase`.
 //!
-//! What may not be trusted: anything. A log of another format, an encrypted one for instance, tells nothing; and the redo
+//! Nothing may be trusted. A log of another format, an encrypted one for instance, tells nothing; and the redo
 //! ends where a mini-transaction is not whole, as it does for InnoDB.
 
 use std::ffi::OsStr;
@@ -33,8 +33,8 @@ const WINDOW: usize = 8 * LONGEST;
 /// Longest redo that is looked through, bytes: more need not be known, and takes time that the server has by then.
 const MOST: u64 = 256 << 20;
 
-/// Redo from the last checkpoint of the server with this data on, bytes; [`MOST`] stands for more. `None`: nothing can be
-/// told.
+/// Redo from the last checkpoint of the server with this data on, bytes; [`MOST`] stands for more. `None`: it is
+/// unknown.
 pub fn redo(data: &Path) -> Option<u64> {
     let name = data.join(REDO_LOG);
     // While its guard is up, the log is beside that.
@@ -124,7 +124,7 @@ fn records(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// What a record is longer than its first byte can say. `None`: longer than a mini-transaction.
+/// By how much a record is longer than its first byte can say. `None`: longer than a mini-transaction.
 fn more(bytes: &[u8]) -> Option<usize> {
     let byte = |at: usize| bytes.get(at).map(|byte| usize::from(*byte));
     match byte(0)? {

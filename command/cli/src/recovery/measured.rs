@@ -16,7 +16,7 @@ pub fn load(preset: Preset, data: &Path) -> Speed {
     kept::read(data, "json").unwrap_or_else(|| Speed::assumed(preset))
 }
 
-/// Keeps what a recovery showed. What cannot be written is assumed again next time.
+/// Keeps what a recovery showed. If that cannot be written, the next run assumes a speed again.
 pub fn keep(data: &Path, known: &Speed, shown: Speed) -> Speed {
     let new = grown(known, shown);
     if let Err(e) = kept::write(data, "json", &new) {

@@ -130,7 +130,7 @@ impl Recovery {
         });
     }
 
-    /// What is known counts from the next start on: InnoDB's log has its size by now.
+    /// The speed it learns counts from the next start on: InnoDB's log has its size by now.
     fn learn_from_innodb(&self, data: &Path, begin: Instant, pid: u32) {
         let Some(redo) = self.redo_before(data) else { return };
         while !listening::listens(pid) {

@@ -35,7 +35,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Holds the redo at `most` bytes for as long as this process lives; what is in the way is said once.
+    /// Holds the redo at `most` bytes for as long as this process lives; says once what is in the way.
     pub fn keep(&self, most: u64) -> ! {
         let mut said = false;
         loop {

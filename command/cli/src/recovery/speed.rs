@@ -26,7 +26,7 @@ impl Speed {
         }
     }
 
-    /// What a recovery of so much redo in this time shows. The fixed part cannot be told apart in one measurement: it stays
+    /// What a recovery of so much redo in this time shows. One measurement cannot separate the fixed part: that stays
     /// as it is assumed to be, and never takes more than half.
     pub fn shown(preset: Preset, redo: u64, took: Duration) -> Self {
         let took = took.as_secs_f64();

@@ -1,5 +1,5 @@
-//! A server that a service manager starts: what there is to replay is noted before its start, and what that took is learned when
-//! it is ready. Between the two lies no process of Seawall's.
+//! A server that a service manager starts: one process notes before its start what there is to replay, another learns
+//! when it is ready how long that took. Between the two lies no process of Seawall's.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Recovery {
         }
     }
 
-    /// The same server is ready. What is known from now on, if its start shows anything.
+    /// The same server is ready. Returns the speed known from now on, if its start shows anything.
     pub fn learn_from_start(&self) -> Option<Speed> {
         let data = self.data.as_deref()?;
         let start: Start = kept::take(data, KIND)?;

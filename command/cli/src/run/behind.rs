@@ -1,14 +1,14 @@
 //! The database's own command, behind those that start it: `gosu mysql mariadbd`, `su postgres -c "postgres -D /d"`,
 //! an official image's `docker-entrypoint.sh redis-server`.
 //!
-//! In: the command. Out: the words of the database's program, and whether somebody before it changes the user. What a
-//! script does inside is not looked at.
+//! In: the command. Out: the words of the database's program, and whether somebody before it changes the user. It does
+//! not look into scripts.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Who start a program as another user.
+/// Programs that start another one as another user.
 const CHANGERS: [&str; 12] = [
     "gosu",
     "su-exec",

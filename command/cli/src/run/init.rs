@@ -71,8 +71,8 @@ impl Init {
         }
     }
 
-    /// The command has ended and these processes use the log. If everybody ends with us: they are told to end before,
-    /// so that the log is closed and not cut off.
+    /// The command has ended and these processes use the log. If everybody ends with us, we ask them to end before
+    /// that, so that the log is closed and not cut off.
     pub fn end_others(&self, users: &[u32], link: &mut Link) {
         if !self.is_first {
             return;

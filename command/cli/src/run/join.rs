@@ -84,8 +84,8 @@ impl Link {
         &self.joined.control
     }
 
-    /// The daemon died: a new one takes the live log over. False if none does, which is said unless it was `told`
-    /// before. Until then every fsync is real or in the log.
+    /// The daemon died: a new one takes the live log over. False if none does; it reports that unless the user has
+    /// been `told` before. Until then every fsync is real or in the log.
     pub fn replace(&mut self, told: bool) -> bool {
         reap(&mut self.joined.child);
         match join(&self.pool, &self.roots, &mut self.how) {
@@ -116,7 +116,7 @@ impl Link {
     }
 
     /// Has the daemon drain and close if nobody else is left, and waits until it has ended, unless it was started to
-    /// stay. Otherwise it goes on without us: the answer says for whom. `None`: we were told to leave it alone.
+    /// stay. Otherwise it goes on without us: the answer says for whom. `None`: with `--keep` we leave it alone.
     ///
     /// # Errors
     /// What the daemon said, or that it is gone. The log is kept.

@@ -34,7 +34,7 @@ fn below(root: &AddRoot) -> usize {
     found
 }
 
-/// Said before the database starts, and once: a table that is too small lets pages tear.
+/// Warns once, before the database starts: a table that is too small lets pages tear.
 pub fn warn(link: &Link) {
     let files = count(link.roots());
     // Nobody waits for an answer where there is nothing to ask.

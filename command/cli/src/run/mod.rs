@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every check that can fail comes before the command starts. After that Seawall's troubles cost speed only,
-//! and are told on stderr.
+//! and `run` reports them on stderr.
 
 mod behind;
 pub mod database;
@@ -160,7 +160,7 @@ fn joined(how: &Run, pool: PathBuf, roots: Vec<AddRoot>, watch: Option<OwnedFd>)
     Ok(link)
 }
 
-/// How long a recovery may take, if somebody said so.
+/// How long a recovery may take, if the user set a limit.
 fn recovery_of(how: &Run, found: &database::Found) -> Result<Option<Recovery>> {
     let Some(goal) = how.recovery else { return Ok(None) };
     let data = found.roots.first().map(|root| root.data.as_path()).context("no directory to manage")?;

@@ -19,7 +19,7 @@ pub fn find() -> Result<PathBuf> {
     };
     check(&path)?;
     let path = std::fs::canonicalize(&path)?;
-    // The loader splits LD_PRELOAD at these and cannot be told otherwise.
+    // The loader splits LD_PRELOAD at these, and nothing escapes them.
     if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
         bail!("{}: the loader cannot preload from a path with a blank or a colon: move it", path.display());
     }

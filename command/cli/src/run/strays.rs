@@ -1,5 +1,6 @@
-//! What went through the log, where nobody can tell beforehand, and syncs that went past it: said, with the reason and what
-//! to do. Otherwise a command whose files are not those that were registered runs as slow as ever, and nobody knows why.
+//! Reports what went through the log, where nobody can tell beforehand, and syncs that went past it, with the reason
+//! and what to do. Otherwise a command whose files are not those that were registered runs as slow as ever, and nobody
+//! knows why.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ pub struct Strays {
     /// Our directories, and how many files had been registered below each.
     registered: Vec<(AddRoot, u32)>,
     told: bool,
-    /// What is in the log was said, or cannot be wanted.
+    /// `first` has listed what is in the log, or nobody can want that list.
     listed: bool,
 }
 

@@ -33,7 +33,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// For the process `root`. Programs in `known` have been told about.
+    /// For the process `root`. The program `known` has been reported already.
     pub fn new(root: u32, known: Option<&Path>) -> Self {
         let told = known.and_then(|path| fs::canonicalize(path).ok()).into_iter().collect();
         Self { root, start: Instant::now(), done: 0, suspects: HashSet::new(), told }

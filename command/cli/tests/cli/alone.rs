@@ -80,7 +80,7 @@ fn commits_go_on_without_keepers_and_go_to_them_again_when_they_are_back() {
     lose_memory(&place, "x-wal");
     let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
     assert_eq!(report["dropped"], serde_json::json!([]), "the log of the new turn counts");
-    // What was made durable on the disk is lost with it in this test: what came since is in the log.
+    // This test rolls back even what was durable on the disk: what came since is in the log.
     assert!(report["live"].as_u64() >= Some(9), "{report}");
 }
 

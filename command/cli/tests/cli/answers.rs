@@ -1,5 +1,5 @@
-//! A daemon that answers what it should not: the file is left to the kernel, asked for again, and under the policy `atomic`
-//! that is said.
+//! A daemon that answers what it should not: the library leaves the file to the kernel, asks for it again, and under
+//! the policy `atomic` says so.
 
 use crate::common;
 use std::os::fd::{AsFd, OwnedFd};
@@ -59,8 +59,8 @@ fn pass_on(front: &OwnedFd, daemon: &Path, message: &Message) {
     let _ = send(front, &answer);
 }
 
-/// What a program says that writes a data file twice and syncs it each time, when the first question for it is answered so;
-/// and how often the daemon was asked.
+/// The output of a program that writes a data file twice and syncs it each time, when the first question for it is
+/// answered so; and how often the daemon was asked.
 fn written_by(status: u32) -> (Said, u32) {
     let place = cluster::place().expect("perl");
     let write = "open(my $f, '+>', 'base/5/16400') or die; use IO::Handle; \

@@ -1,4 +1,4 @@
-//! The preset any: a program that Seawall does not know, whose files are told by what it does with them.
+//! The preset any: a program that Seawall does not know, whose files it recognises by what the program does with them.
 
 use std::fs;
 use std::process::Command;

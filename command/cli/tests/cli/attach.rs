@@ -1,5 +1,5 @@
 //! `seawall attach` and `detach` on the files of an image: no systemd runs, so that anybody can run this.
-//! What systemd makes of the drop-ins is asked of `systemd-analyze verify`, where it is installed.
+//! `systemd-analyze verify`, where it is installed, shows what systemd makes of the drop-ins.
 
 use crate::common;
 use std::fs;

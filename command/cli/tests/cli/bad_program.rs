@@ -1,4 +1,4 @@
-//! Programs that cannot be preloaded, and preloads that cannot be used: said, not pretended.
+//! Programs that cannot be preloaded, and preloads that cannot be used: Seawall says so, and pretends nothing.
 
 use crate::common;
 use std::fs;
@@ -93,8 +93,8 @@ int main(void) {
     writer.finish().succeeds();
 }
 
-/// Opens are reported then, and who may have made one is looked for. Who has not run since is not looked at, or every
-/// open of the database's own would cost milliseconds.
+/// Opens are reported then, and the daemon looks for the process that may have made one. It skips those that have not
+/// run since, or every open of the database's own would cost milliseconds.
 #[test]
 fn without_root_a_stranger_who_waited_for_long_is_seen_when_it_opens_the_file() {
     let place = Place::new();

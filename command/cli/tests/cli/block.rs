@@ -38,7 +38,7 @@ fn commits_are_on_the_device_and_nothing_is_left_in_memory_after_a_clean_end() {
     place.seawall(&["verify", place.pool()]).succeeds();
 }
 
-/// What nobody syncs is on the device a moment later; then the device is left alone.
+/// Bytes that nobody syncs are on the device a moment later; then the device is left alone.
 // Holds: L20
 #[test]
 fn what_nobody_syncs_is_hardened_and_an_idle_log_writes_nothing() {
@@ -169,7 +169,7 @@ fn who_is_stopped_while_it_leads_holds_nobody_up() {
         writer.write(1);
         blocks += 1;
         assert!(stopped.is_still(), "nobody else lets it go on");
-        // What was written may not be synced yet: that waits until somebody takes the place of one that leads.
+        // The write may not be synced yet: its sync waits until somebody takes the place of one that leads.
         let is_named = || journal()["standing_still"] == serde_json::json!([busy.program]);
         if (0..10).any(|_| is_named()) {
             assert_ne!(journal()["replaced"], 0);
@@ -233,7 +233,7 @@ fn run_makes_a_log_and_says_what_it_is() {
     place.seawall(&["init", "--block", "small", "--size", "1M"]).fails(1, &["too few"]);
 }
 
-/// Without a word about a pool. Those who are not told of the data find it all the same.
+/// Without a word about a pool. Commands that do not know the data find it all the same.
 #[test]
 fn without_persistent_memory_the_log_lies_beside_the_data() {
     let mut place = Place::bare();

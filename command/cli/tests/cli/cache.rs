@@ -123,7 +123,7 @@ fn a_daemon_without_the_cache_of_those_who_live_serves_none() {
     scene.start(&CACHE);
     assert_eq!(scene.status(), serde_json::Value::Null);
     assert!(scene.log().contains("was not found: nothing is cached until they have ended"));
-    // Nor when the next one would find it: who came in between writes without a word.
+    // Nor when the next one would find it: a process that came in between writes without a word.
     scene.kill();
     fs::rename(scene.place.ram("elsewhere"), scene.zone()).expect("moved back");
     scene.start(&CACHE);

@@ -130,7 +130,7 @@ fn a_disk_that_fails_switches_it_off_everywhere_and_no_read_fails() {
     let mut front = scene.brought();
     let store = fs::File::options().write(true).open(scene.zone()).expect("open");
     store.set_len(4096).expect("cut off");
-    // What is brought there makes it long again: then bytes are wrong, where they were missing.
+    // Blocks brought there make it long again: then bytes are wrong, where they were missing.
     for block in 0..BLOCKS {
         assert_eq!(front.read(block), (false, 1));
     }

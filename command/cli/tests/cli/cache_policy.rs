@@ -1,4 +1,4 @@
-//! What of a database is to be in the block cache: said by paths, kept over restarts, and brought beforehand.
+//! What of a database is to be in the block cache: paths name it, restarts keep it, prewarming brings it beforehand.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -17,7 +17,7 @@ use crate::common::{Said, cc, kill};
 
 /// One round, seconds.
 const ROUND: u64 = 6;
-/// Rounds if nothing else is said.
+/// Rounds if the environment sets no time.
 const ROUNDS: u64 = 2;
 /// How long a process may go without noticing that it is to end.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -85,7 +85,7 @@ impl Soak {
         while run.try_wait().expect("our own child").is_none() && begin.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Who hangs is killed, and has said nothing.
+        // A process that hangs is killed, and has said nothing.
         let _ = run.kill();
         let said = Said::from(run.wait_with_output().expect("our own child"));
         said.succeeds();

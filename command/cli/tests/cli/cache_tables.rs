@@ -189,7 +189,7 @@ fn root_asks_as_the_directorys_owner() {
     asked(&["--psql", &psql.to_string_lossy()], None).fails(1, &["asked by 0:0:"]);
 }
 
-/// That server has no such table, or one with other files: neither is believed, and what was said before stays.
+/// That server has no such table, or one with other files: neither is believed, and the earlier policy stays.
 // Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn the_server_of_another_directory_is_not_believed() {
@@ -221,7 +221,7 @@ fn the_server_of_another_directory_is_not_believed() {
     scene.psql_of(&format!("{SYSTEM}|5433|"), &answer("200"));
     scene.cache(&["refresh", "--psql", &psql]).succeeds();
     assert_eq!(scene.policy(&base.join("200"))["table"], "d.s.t");
-    // The process that follows has told it, and goes on.
+    // The process that follows reports it, and goes on.
     scene.psql_of("17|5432|/srv/other", &answer("100"));
     let _follow = scene.follow(&psql, &["--wait"]);
     let told = || fs::read_to_string(scene.file("follow.err")).expect("text");
@@ -235,7 +235,7 @@ fn the_server_of_another_directory_is_not_believed() {
         .fails(1, &["another server", &format!("No server runs in {own}")]);
 }
 
-/// A rewrite empties the old files first, and removes them later; an error is told, and does not end it.
+/// A rewrite empties the old files first, and removes them later; the follower reports an error, and goes on.
 // Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn a_rewrite_is_followed_without_being_asked() {
@@ -253,7 +253,7 @@ fn a_rewrite_is_followed_without_being_asked() {
     wait_for("an error", || {
         fs::read_to_string(scene.file("follow.err")).expect("text").contains("no such role")
     });
-    assert!(is_kept("200"), "nothing was said of it");
+    assert!(is_kept("200"), "the error changes nothing");
     scene.psql(&format!("echo {}/300", base.display()));
     wait_for("the table's third file", || is_kept("300"));
     scene.stop();
@@ -261,8 +261,8 @@ fn a_rewrite_is_followed_without_being_asked() {
     assert!(follow.0.wait().expect("it ended").success());
 }
 
-/// As the unit of a service does: it may come before the daemon and before the server, and outlives a daemon. What is wrong is told
-/// once, however often it is tried, and without a table nobody is asked anything.
+/// As the unit of a service does: it may come before the daemon and before the server, and outlives a daemon. It
+/// reports a fault once, however often it tries, and without a table it asks nobody anything.
 // Holds: internals/CACHE#policies-and-prewarming
 #[test]
 fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
@@ -288,7 +288,7 @@ fn one_who_waits_follows_from_whenever_there_is_something_to_follow() {
     scene.start(&CACHE);
     let tries = format!("{psql}.tries");
     wait_for("it to try again", || fs::read_to_string(&tries).is_ok_and(|tries| tries.lines().count() > 1));
-    assert_eq!(told(&scene, "starting up"), 1, "it was said before");
+    assert_eq!(told(&scene, "starting up"), 1, "it is reported once");
     scene.psql(&answer("200"));
     wait_for("the table's other file", || is_kept(&scene, "200") && !is_kept(&scene, "100"));
     scene.stop();
@@ -359,7 +359,7 @@ fn postgresql_says_which_files_a_table_has() {
     let plain = psql.split(" -h ").next().expect("words");
     scene.cache(&["refresh", "--psql", plain]).succeeds();
     assert_eq!(kept(), files());
-    // Who may not see the server's directory.
+    // By a role that may not see the server's directory.
     run("CREATE ROLE somebody LOGIN");
     let psql = psql.replace("-U postgres", "-U somebody");
     scene.cache(&["refresh", "--psql", &psql]).succeeds();

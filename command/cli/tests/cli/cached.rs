@@ -22,7 +22,7 @@ fn run_with(place: &Place, options: &[&str], command: &str) -> Said {
     run.args(["sh", "-c", &script]).stdin(Stdio::null()).output().expect("seawall starts").into()
 }
 
-/// Hits of the cache and reads of the disk, as status says at the end of what was said.
+/// Hits of the cache and reads of the disk, as status shows them at the end of the output.
 fn reads(said: &Said) -> (u64, u64) {
     let status = said.out.split_once("right\n").expect("it went well").1;
     let status: serde_json::Value = serde_json::from_str(status).expect("JSON");
@@ -210,7 +210,7 @@ fn a_stream_of_adjacent_reads_passes_by() {
     assert_eq!(play("stream down down"), (BLOCKS, BLOCKS));
 }
 
-/// What is to be kept is kept also if it is read through.
+/// A file with the policy keep is kept even if it is read through.
 #[test]
 fn a_stream_of_a_file_that_is_kept_enters() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Which directories a pool manages: those that somebody who runs has named, as they were named last.
+//! Which directories a pool manages: those that a running command has named, as they were named last.
 
 use crate::common;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `seawall disk`: a guest's disk, frozen, made larger, moved, met by others, and told nonsense.
+//! `seawall disk`: a guest's disk, frozen, made larger, moved, met by others, and sent nonsense.
 
 use crate::common;
 use std::fs::{self, File};
@@ -98,7 +98,7 @@ fn a_frozen_disk_is_its_image_and_its_guests_writes_wait() {
     assert_eq!(fs::read(disks.image()).expect("read")[..12 * 4096], vec![9; 12 * 4096]);
 }
 
-/// What the page cache has not is answered from the block cache, and never what was written over.
+/// The block cache answers what the page cache lacks, and never with what was written over.
 #[test]
 fn reads_come_from_the_block_cache_and_are_what_was_written() {
     let disks = Disks::new();
@@ -142,7 +142,7 @@ fn a_disk_becomes_larger_while_its_guest_is_at_work() {
     guest.ask(Op::Write((3 << 20) - 4096, vec![2; 4096])).expect("written");
     guest.ask(Op::Flush).expect("flushed");
     resize(&disks, "2M").fails(1, &["does not become smaller"]);
-    // What the log holds is as large.
+    // The log holds bytes up to that size.
     drop(guest);
     backend.kill();
     kill(disks.place.daemon().expect("a daemon"));
@@ -226,7 +226,7 @@ fn a_guest_does_not_arrive_at_an_image_of_which_another_log_has_more() {
     guest.ask(Op::Write(0, vec![7; 4096])).expect("written");
     guest.ask(Op::Flush).expect("flushed");
     backend.kill();
-    assert!(Guest::connect(&socket, 1).is_err(), "the image is not what the guest was told");
+    assert!(Guest::connect(&socket, 1).is_err(), "the image is not what the guest knows");
     let backend = disks.serve(&[]);
     guest.connect_again().expect("it goes on where it was");
     assert_eq!(guest.ask(Op::Read(0, 4096)).expect("read"), [7; 4096]);
@@ -245,7 +245,7 @@ fn a_disk_that_is_read_alone_needs_no_log() {
     fs::write(disks.image(), vec![7; SIZE as usize]).expect("written");
     let backend = disks.serve(&["--read-only"]);
     let mut guest = disks.guest(1);
-    assert_ne!(guest.features() & 1 << 5, 0, "the guest is told");
+    assert_ne!(guest.features() & 1 << 5, 0, "the guest sees that");
     assert_eq!(guest.ask(Op::Read(4096, 512)).expect("read"), [7; 512]);
     assert!(matches!(guest.ask(Op::Write(0, vec![1; 512])), Err(Trouble::Status(1))));
     guest.ask(Op::Flush).expect("nothing to do");

@@ -179,7 +179,7 @@ fn a_hook_freezes_several_pools_together() {
     }
 }
 
-/// Stands for PostgreSQL: changes a data file, and when it is told to that one and a new one.
+/// Stands for PostgreSQL: changes a data file, and after a line of input that one and a new one.
 const CHANGES: &str = "
     sub put {
         sysopen(my $f, $_[0], 01 | 0100 | 02000) or die;

@@ -210,7 +210,7 @@ fn a_program_under_seawall_walks_past_guards() {
     }
 }
 
-/// As root: who is asked before a directory is opened.
+/// As root: the kernel asks the daemon before it opens a directory.
 // Holds: internals/FAILURE_MODEL#where-a-guard-can-be-met
 #[test]
 fn a_strangers_copy_has_no_guard_and_the_original_gets_it_back() {

@@ -75,7 +75,7 @@ fn every_signal_reaches_the_command() {
     }
 }
 
-/// The kernel ends everybody with the first process: whoever uses the log is told before, and the log is closed.
+/// The kernel ends everybody with the first process, so that one first asks whoever uses the log to end, and closes it.
 // Holds: admin/RUN#as-the-first-process-of-a-container
 #[test]
 fn what_the_command_leaves_behind_ends_before_the_container_does() {

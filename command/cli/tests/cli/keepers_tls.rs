@@ -1,5 +1,5 @@
 //! Keepers by TLS, as their administrator meets them: certificates made, a log made and run on, renewed under it, and each
-//! thing that can be wrong said where it is.
+//! thing that can be wrong reported where it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,7 @@ fn a_keeper_that_is_not_believed_is_down_until_it_is_and_says_why() {
     writer.write(2);
     keepers[0].again();
     let link = || place.status()["kept"]["keepers"][0].clone();
-    wait_for("the daemon to be told", || {
+    wait_for("the daemon to hear of it", || {
         link()["trouble"].as_str().is_some_and(|text| text.contains("does not trust the CA"))
     });
     keepers[0].says("was not signed by the CA that this host trusts");

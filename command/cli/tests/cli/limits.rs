@@ -1,4 +1,4 @@
-//! Limits that a container or an administrator sets: what does not fit them is said in plain words.
+//! Limits that a container or an administrator sets: commands say in plain words what does not fit them.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -62,7 +62,7 @@ fn a_limit_on_the_length_of_files_is_named_and_ends_nobody() {
     assert!(!Path::new(log).exists() && !Path::new(&memory).exists(), "nothing is left");
 }
 
-/// What the command itself does is still the kernel's: it is ended by the signal.
+/// The kernel still judges what the command itself does: the signal ends it.
 #[test]
 fn a_command_hears_of_a_long_file_as_ever() {
     let place = Place::new();

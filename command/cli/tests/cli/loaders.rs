@@ -1,4 +1,5 @@
-//! Programs of another C library, and of sanitizers: they work as they always did, and what goes without Seawall is said.
+//! Programs of another C library, and of sanitizers: they work as they always did, and `run` names what goes without
+//! Seawall.
 
 use crate::common;
 use std::process::Stdio;

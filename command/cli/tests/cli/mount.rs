@@ -1,4 +1,4 @@
-//! `seawall mount`: what is refused and how it is said; who dies, and what happens then.
+//! `seawall mount`: what it refuses and in which words; who dies, and what happens then.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -375,7 +375,7 @@ fn a_data_file_that_is_made_while_the_daemon_is_stopped_is_told_and_in_the_log_a
     assert_eq!(status["torn"], true, "{status:#}");
     let said = m.place.seawall(&["status", "--pool", m.place.pool()]);
     assert!(said.out.contains("PAGES CAN TEAR"), "{}", said.out);
-    // The mount may have been told that the daemon is stopped, and asks it again within a second. Nothing is synced.
+    // The mount may have heard that the daemon is stopped, and asks it again within a second. Nothing is synced.
     wait_for("a write that is logged", || {
         file.write_all_at(&[2; 8192], 0).expect("written");
         let status = m.place.status();

@@ -1,6 +1,6 @@
-//! `seawall mount --fuse-uring`: what is used, and what is said where it cannot be.
+//! `seawall mount --fuse-uring`: what it uses, and what it says where it cannot use that.
 //!
-//! What the kernel says of itself is laid over by files of the test's, which nobody else sees.
+//! Files of the test's, which nobody else sees, lie over what the kernel says of itself.
 
 use std::fs;
 use std::path::Path;

@@ -157,7 +157,7 @@ fn what_a_shell_makes_and_syncs_in_new_directories_is_there_after_a_power_cut() 
     }
 }
 
-/// What the disk may have of it is not what is in it now.
+/// The disk may have something else of it than what is in it now.
 #[test]
 fn a_new_directory_from_which_a_name_went_is_the_disks() {
     let Some(mut scene) = on("ext4") else { return };
@@ -439,7 +439,7 @@ fn spare() -> ChildStdout {
     out
 }
 
-/// What the log has of the file as a whole must not come back over it.
+/// The log's records of the file as a whole must not come back over it.
 // Holds: internals/SEMANTICS#names-in-the-log
 #[test]
 fn a_file_that_became_durable_in_another_way_keeps_what_it_has() {

@@ -1,4 +1,4 @@
-//! What a command writes and what was registered are two things: made one where that can be, said where it cannot.
+//! A command may write other files than were registered: Seawall registers those if it can, else it reports them.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Nobody reads any more, or nothing can be written: every command does what it was told, and none panics.
+//! Nobody reads any more, or nothing can be written: every command does its work, and none panics.
 
 use crate::common;
 use std::fs::{File, OpenOptions};

@@ -245,8 +245,8 @@ impl Campaign {
         disk
     }
 
-    /// The former host comes back: whoever waits there is told an error, and nothing more is acknowledged. One that was told
-    /// late that its row is durable has that row, as all others do.
+    /// The former host comes back: whoever waits there gets an error, and nothing more is acknowledged. A client that
+    /// got a late acknowledgement has its row, as all others do.
     fn comes_back(&mut self, mut former: Serving, disk: LoopDevice, loss: Loss) {
         let host = self.former_host();
         match loss {

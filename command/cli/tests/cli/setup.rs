@@ -1,5 +1,5 @@
-//! `seawall provision`, `layout` and `tier` as far as they change nothing: what they show, refuse, and end with. What they
-//! change is tried in a virtual machine (`seawall-vmtest --below`).
+//! `seawall provision`, `layout` and `tier` as far as they change nothing: what they show, refuse, and end with.
+//! `seawall-vmtest --below` tries in a virtual machine what they change.
 
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;

@@ -1,4 +1,4 @@
-//! A container's memory: /dev/shm of 64 MB. What is made fits, what failed leaves nothing behind, and no error is for ever.
+//! A container's memory: /dev/shm of 64 MB. Everything made fits, a failure leaves nothing behind, no error lasts.
 
 use std::fs;
 use std::process::Command;
@@ -88,7 +88,8 @@ fn a_start_that_fails_for_want_of_memory_leaves_nothing() {
     assert!(full.contains("run-time memory /dev/shm/") && full.contains("--shm-size"), "{full}");
 }
 
-/// Whoever starts next needs the room. 64 MiB, of which a log takes 44: what was still there, if only for a moment, is seen.
+/// Whoever starts next needs the room. 64 MiB, of which a log takes 44: the test sees what is still there, if only for
+/// a moment.
 #[test]
 fn what_has_ended_has_given_its_memory_back() {
     let script = r#"
@@ -105,7 +106,7 @@ fn what_has_ended_has_given_its_memory_back() {
     said.succeeds();
 }
 
-/// What is in a log counts more than its size.
+/// A log's contents count more than its size.
 #[test]
 fn a_log_that_holds_something_is_not_made_anew() {
     let mut place = Place::bare();

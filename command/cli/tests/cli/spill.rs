@@ -140,7 +140,7 @@ fn an_area_that_is_gone_and_was_empty_is_told_of_and_does_without() {
     fs::remove_file(area_of(&place)).expect("removed");
     let mut writer = Writer::start(&place);
     writer.write(3);
-    wait_for("the trouble to be told", || place.status()["spill"]["trouble"].is_string());
+    wait_for("status to show the trouble", || place.status()["spill"]["trouble"].is_string());
     shows(&place.seawall(&["status", "--pool", place.pool()]), &["spill area", "FAILED"]);
     writer.finish().succeeds();
     place.seawall(&["verify", place.pool()]).succeeds();

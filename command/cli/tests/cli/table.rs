@@ -95,7 +95,7 @@ fn what_is_made_while_the_daemon_is_replaced_waits_for_the_next_one() {
     cluster::finish(run);
 }
 
-/// A link that somebody makes without Seawall is not seen, but told.
+/// Seawall does not follow a link that somebody makes without it, but reports it.
 fn says_what_is_not_covered(place: &Place) {
     let other = tempfile::tempdir_in("/var/tmp").expect("a directory");
     std::os::unix::fs::symlink(other.path(), place.file("pg_tblspc/16999")).expect("linked");
@@ -131,7 +131,7 @@ fn a_log_is_as_large_as_the_table_of_an_atomic_database_must_be() {
     run(&made, "true").succeeds();
     let inspected = place.seawall(&["inspect", "--json", made[1]]).json();
     assert_eq!(inspected["size"], 256 << 20);
-    // One that is there already: said before it starts, and by nobody else.
+    // One that is there already: `run` warns before the command starts, and nobody else does.
     let many = "for i in 1 2 3 4; do for j in 1 2 3; do dd if=/dev/zero of=base/5/$((20000+i*10+j)) bs=8192 count=1 \
                 conv=notrunc,fsync status=none & done; done; wait";
     let said = run(&["--pool", place.pool()], many);

@@ -299,7 +299,7 @@ fn whoever_is_lost_no_commit_is_and_never_two_write() {
         } else if keeper < 3 {
             s.on[keeper].plug();
         }
-        // What failed may lie behind, in the pages that all hosts share here; what was confirmed is as it was.
+        // Failed writes may lie behind, in the pages that all hosts share here; confirmed ones are as they were.
         let bytes = fs::read(s.place.file("x-wal")).expect("the file");
         let confirmed = bytes.chunks(4096).take(blocks as usize).zip(1u8..);
         assert!(confirmed.clone().count() as u64 == blocks, "round {round}");

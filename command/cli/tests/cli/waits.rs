@@ -1,4 +1,4 @@
-//! Nobody waits for one who is busy, or stopped.
+//! Nobody waits for a process that is busy, or stopped.
 
 use crate::common;
 use std::fs::{self, File};
@@ -152,7 +152,8 @@ fn a_stopped_daemon_costs_a_process_one_second() {
     if !has("perl") {
         return eprintln!("skipped: needs perl");
     }
-    // What is to be in the log from its first write on waits for a daemon that died; for this one no more than others do.
+    // A file that is to be in the log from its first write on waits for a daemon that died; for this one no more than
+    // others do.
     let sides: [(_, _, _, Path); 2] = [
         (Place::new(), "sqlite", "tail", |name| format!("{name}-wal")),
         (cluster::place().expect("perl"), "postgres", "atomic", |name| {

@@ -54,7 +54,7 @@ impl Change {
     }
 }
 
-/// What takes the layout back empties these disks.
+/// The steps that take the layout back empty these disks.
 fn rewrite(plan: &mut Plan, set: &Set, by: By) {
     let is_its = |check: &Check| matches!(check, Check::Ours { uuid, .. } if *uuid == set.uuid);
     for step in plan.steps.iter_mut().filter(|step| step.undo_needs.iter().any(is_its)) {
@@ -68,7 +68,7 @@ pub(super) fn chosen(notes: &Notes, redo: bool) -> Result<(usize, &Set), Error> 
     found.ok_or_else(|| Error::refused("this layout has no disks of its own for the redo log"))
 }
 
-/// Old and new ones. What an earlier change that failed has left in the record is there once.
+/// Old and new ones. A disk that an earlier, failed change left in the record is there once.
 pub(super) fn with(old: &[Member], new: &[Member]) -> Vec<Member> {
     let is_new = |member: &&Member| new.iter().any(|other| other.identity == member.identity);
     old.iter().filter(|member| !is_new(member)).chain(new).cloned().collect()

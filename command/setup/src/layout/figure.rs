@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// What is asked for is judged by this.
+/// A wish is judged by this.
 const MEASURE: &str = "throughput";
 
 /// One line of it.

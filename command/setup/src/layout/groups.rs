@@ -10,10 +10,10 @@ use crate::disk;
 use crate::error::Error;
 use crate::host::Host;
 
-/// Each disk with its group: the one that was said, or the controller it hangs on.
+/// Each disk with its group: the one that the user named, or the controller it hangs on.
 ///
 /// # Errors
-/// A path that is no disk, a disk named twice, groups said for some only.
+/// A path that is no disk, a disk named twice, groups named for some only.
 pub fn grouped(
     host: &dyn Host,
     machine: &Machine,

@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::plan::{Act, Plan, Step};
 use crate::unit;
 
-/// The mark on these disks. What takes the layout back takes it away, of the disks that are in it by then.
+/// The mark on these disks. Taking the layout back removes it from the disks that are in it by then.
 pub(super) fn step(members: &[Member]) -> Step {
     let marks = members.iter().map(|member| marked("--setro", &member.device)).collect();
     Step::new("writes to these disks by others are refused", Act::All(marks))

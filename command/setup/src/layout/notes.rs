@@ -1,4 +1,4 @@
-//! What is remembered of a layout, and what can be said from it alone.
+//! What is remembered of a layout, and what follows from that alone.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -40,7 +40,7 @@ impl Power {
         f64::from(self.0) / f64::from(Self::FULL)
     }
 
-    /// What md is told. It holds to the least even while others use the disks.
+    /// The step that sets md's limits. md holds to the least even while others use the disks.
     pub(super) fn of_md(self, name: &str) -> Step {
         let most = self.most().map_or_else(|| "4194304".to_owned(), |most| most.to_string());
         let least = self.most().map_or(1 << 20, |most| most / 4).to_string();

@@ -33,7 +33,7 @@ pub fn replace(
     let partners = partners(host, &notes, set, &set.members[place])?;
     let is_taken = |group: &str| partners.iter().find(|partner| partner.group == group);
     if new.1.is_none() && is_taken(&member.group).is_some() {
-        // Which group it is of nobody said: the one of the disk whose place it takes, if it hangs there.
+        // The user named no group: it is that of the disk whose place it takes, if it hangs there.
         member.group = set.members[place].group.clone();
     }
     if let Some(partner) = is_taken(&member.group) {
@@ -120,7 +120,7 @@ fn by_md(
             .push(format!("mdadm {shown} --remove {out} && blockdev --setrw {out}        # once it is done"));
         return Ok(());
     }
-    // What is gone has no name any more; what failed has.
+    // A disk that is gone has no name any more; one that failed has.
     let gone = Act::All(vec![
         Act::run(["mdadm", &shown, "--remove", "failed"]),
         Act::run(["mdadm", &shown, "--remove", "detached"]),

@@ -61,7 +61,7 @@ pub struct Wish {
     pub redo_mount: Option<PathBuf>,
     /// With which file system (md).
     pub file_system: FileSystem,
-    /// Who it belongs to.
+    /// Its owner.
     pub owner: Option<Owner>,
     /// Lines of /etc/fstab even where systemd runs.
     pub fstab: bool,

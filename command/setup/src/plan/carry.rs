@@ -18,7 +18,7 @@ pub fn carry_out(plan: &mut Plan, host: &dyn Host, say: impl FnMut(usize, &Step)
     each_step(plan, host, say, |plan| record::save(host, plan))
 }
 
-/// What the whole plan needs holds.
+/// Everything that the whole plan needs holds.
 ///
 /// # Errors
 /// What does not.

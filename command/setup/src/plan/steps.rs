@@ -39,7 +39,7 @@ pub struct Plan {
     pub name: String,
     /// What it is of.
     pub of: Of,
-    /// What somebody should know who decides whether to carry it out.
+    /// What to know before deciding whether to carry it out.
     pub about: Vec<String>,
     /// What must hold before the first step.
     pub needs: Vec<Check>,

@@ -48,7 +48,7 @@ pub struct Wish {
     pub file_system: FileSystem,
     /// A line of /etc/fstab even where systemd runs.
     pub fstab: bool,
-    /// Who it belongs to.
+    /// Its owner.
     pub owner: Option<Owner>,
     /// A pool, and its bytes; `None` inside: all that a device has.
     pub pool: Option<Option<u64>>,

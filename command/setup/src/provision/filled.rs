@@ -21,7 +21,7 @@ pub struct Device {
     pub check: Option<Check>,
     /// Its pages can be accessed directly.
     pub dax: bool,
-    /// What made it takes it away, so that nothing on it needs to be taken back.
+    /// The step that made it takes it away, so that nothing on it needs to be taken back.
     pub goes: bool,
 }
 
@@ -127,7 +127,7 @@ fn after_pool(draft: &mut Draft<'_>, path: &Path) {
     ));
 }
 
-/// A pool belongs to who runs the database.
+/// A pool belongs to the user that runs the database.
 fn as_owner(draft: &mut Draft<'_>, words: &[&str]) -> Act {
     let mut all: Vec<String> = Vec::new();
     if let Some(owner) = &draft.wish.owner {

@@ -32,7 +32,7 @@ pub fn free(host: &dyn Host, machine: &Machine) -> Vec<Free> {
     found
 }
 
-/// Optane modules that the firmware has not been told to use as persistent memory yet.
+/// Optane modules that the firmware is not set to use as persistent memory yet.
 fn modules(machine: &Machine) -> Vec<Free> {
     let names: Vec<&str> = machine.pmem.dimms.iter().map(|module| module.name.as_str()).collect();
     if names.is_empty() || !machine.pmem.regions.is_empty() {

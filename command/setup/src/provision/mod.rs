@@ -48,7 +48,7 @@ pub fn plan(host: &dyn Host, machine: &Machine, source: &Source, wish: &Wish) ->
     Ok(draft.plan)
 }
 
-/// What undoes durability there is said before anything is put on it.
+/// Says in the plan what undoes durability there, before anything is put on it.
 fn warn(draft: &mut Draft<'_>, source: &Source) {
     let report = Report::of(&View::whole(draft.machine));
     let subject = source.subject(draft.host);

@@ -1,4 +1,4 @@
-//! How much of a server's memory is in use: what of it was touched within 1 s, 2 s, 5 s … (its working set, W(T)).
+//! How much of a server's memory is in use: how much was touched within 1 s, 2 s, 5 s … (its working set, W(T)).
 //!
 //! The kernel forgets which pages were touched (`/proc/PID/clear_refs`), and shows for each mapping how many were since
 //! (`Referenced` in `/proc/PID/smaps`). That works on every kernel. It costs the server a walk over its page tables at the

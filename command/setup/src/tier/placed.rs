@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str) -> Placed {
             |key: &str| line.split_whitespace().find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
         let page = number("kernelpagesize_kB=").unwrap_or(4) << 10;
         let is_anonymous = line.contains(" anon=") || line.contains(" heap") || line.contains(" stack");
-        // What is mapped of programs and of files is the page cache's.
+        // Mapped programs and files are the page cache's.
         let file = line.split_whitespace().find_map(|word| word.strip_prefix("file="));
         let is_shared = file.is_some_and(|file| server::SHARED.iter().any(|begin| file.starts_with(begin)));
         let kind = match () {

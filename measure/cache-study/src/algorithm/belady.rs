@@ -1,4 +1,4 @@
-//! Belady's optimum: what somebody could do who knows the future. No algorithm has more hits.
+//! Belady's optimum: what an algorithm that knows the future could do. No algorithm has more hits.
 //!
 //! The block that is wanted latest goes, and one that would be wanted later still is not admitted at all. A write
 //! takes a block out, or brings it in, as it does in a page cache.
@@ -38,7 +38,7 @@ impl Belady {
         Self { next_read, at: 0, wanted: BTreeSet::new(), kept: HashMap::new(), capacity, writes_stay }
     }
 
-    /// Takes the next access, which must be the trace's. What became of it, if it is a read.
+    /// Takes the next access, which must be the trace's; returns what became of it, if it is a read.
     pub fn step(&mut self, access: Access) -> Option<Outcome> {
         let next = self.next_read[self.at];
         self.at += 1;

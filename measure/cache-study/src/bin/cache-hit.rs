@@ -93,7 +93,7 @@ impl Bench {
         written
     }
 
-    /// What a read costs more that finds its block in the page cache and not in ours.
+    /// What is added to a read that finds its block in the page cache and not in ours.
     fn miss_and_page_cache(&mut self) -> io::Result<()> {
         let number = self.next();
         let looked = self.cache.look_up(self.file, number + BLOCKS, &mut self.buffer.0);

@@ -2,7 +2,7 @@
 //!
 //! Sixteen writers, each a program of its own with a file of its own, append and sync. Four of them are stopped in turn
 //! (SIGSTOP) for a while and go on, as `docker pause` does it to a container. Of the other twelve the longest write with
-//! its sync is what counts: who was stopped itself waits for whoever stopped it. Beside it the same on the bare file
+//! its sync is what counts: a stopped one waits for whoever stopped it. Beside it the same on the bare file
 //! system, the same log with nobody stopped, and how late a thread that only sleeps woke at worst: what the machine takes
 //! from any program.
 

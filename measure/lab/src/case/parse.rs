@@ -1,4 +1,4 @@
-//! Reads a case file. Every mistake is told with file, line and key, and what would be right.
+//! Reads a case file. An error names file, line and key of the mistake, and what would be right.
 
 use std::ops::Range;
 

@@ -77,7 +77,7 @@ impl DemoReport {
     /// How often and how long each figure was measured.
     pub fn rounds_in_words(&self) -> String {
         match self.rounds {
-            1 => format!("One round of {} s, so nothing is said about the spread", self.seconds),
+            1 => format!("One round of {} s, so it says nothing about the spread", self.seconds),
             rounds => format!("Median of {rounds} interleaved rounds of {} s", self.seconds),
         }
     }

@@ -1,4 +1,4 @@
-//! What is told of a load.
+//! The report on a load.
 
 use std::collections::BTreeMap;
 

@@ -162,7 +162,7 @@ fn busy_ms(device: &Path) -> f64 {
     text.split_whitespace().nth(9).and_then(|ms| ms.parse().ok()).unwrap_or(0.0)
 }
 
-/// Looks once a second until the process has ended. `clients` tells the load's processes.
+/// Looks once a second until the process has ended. `clients` names the load's processes.
 pub fn watch_over(
     mut running: Running,
     watch: &mut Watch<'_>,

@@ -45,7 +45,7 @@ pub fn ping(to: SocketAddr, ends: Ends, times: usize) -> Result<f64> {
     Ok(Spread::of(&took).context("no round trip was measured")?.median)
 }
 
-/// The median of so many round trips to all of these, who run [`pong`], each over when `wanted` of them have answered, in
+/// The median of so many round trips to all of these, which run [`pong`], each over when `wanted` of them have answered, in
 /// microseconds: what a batch of one block takes that so many keepers have to confirm, without a log. All ends block.
 ///
 /// # Errors

@@ -2,9 +2,9 @@
 //!
 //! A stand-in for a network's delay where the kernel has none to offer (netem). One thread passes on what is on all ways of
 //! this process: whatever comes or is due at the same time costs one wake-up, since each one is taken from the few
-//! processors that the hosts of a lab share. So a delay takes nothing of the bandwidth, and nothing overtakes. What waits
-//! sleeps: it is late by what this machine takes to wake somebody, which adds to the delay, as another hop would. What a
-//! round trip really takes is measured on the same way ([`super::ping()`]).
+//! processors that the hosts of a lab share. So a delay takes nothing of the bandwidth, and nothing overtakes. The
+//! thread sleeps while nothing is due, so bytes are late by what this machine takes to wake it; that adds to the delay, as
+//! another hop would. What a round trip really takes is measured on the same way ([`super::ping()`]).
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -82,7 +82,7 @@ struct Direction {
     is_over: bool,
 }
 
-/// Who passes bytes on, for all ways of this process.
+/// The thread that passes bytes on, for all ways of this process.
 struct Carrier {
     more: Sender<Direction>,
     bell: Arc<OwnedFd>,
@@ -180,7 +180,7 @@ impl Direction {
         }
     }
 
-    /// Nothing more comes. Whoever wrote to it is told that nobody reads any more.
+    /// Nothing more comes. The writer learns that nobody reads any more.
     fn ends(&mut self) {
         self.is_over = true;
         let _ = self.from.shutdown(Shutdown::Read);

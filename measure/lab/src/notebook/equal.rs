@@ -5,7 +5,7 @@ use crate::trial::record::Work;
 
 /// Rows a commit may differ by this much, in percent: statistics are flushed a moment after the load ends.
 const ROWS: f64 = 3.0;
-/// Redo a commit: beyond this it is told. More commits after a checkpoint share one image of each page.
+/// Redo a commit: above this, in percent, we report the difference. More commits after a checkpoint share one image of each page.
 const REDO: f64 = 10.0;
 
 /// What one configuration did, all turns together.

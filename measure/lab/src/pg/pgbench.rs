@@ -13,7 +13,7 @@ use crate::compare::{Ran, Relay, Work};
 use crate::process;
 use crate::side::Side;
 
-/// Seconds that no run takes: it is told when to end.
+/// Seconds that no run takes: a signal ends it.
 const ENDLESS: u64 = 86_400;
 
 /// pgbench's built-in scripts.

@@ -83,7 +83,7 @@ impl<'a> Template<'a> {
         Ok(to)
     }
 
-    /// Its data directory, for who needs no copies.
+    /// Its data directory, for a caller that needs no copies.
     pub fn into_data(self) -> PathBuf {
         self.data
     }

@@ -84,7 +84,7 @@ impl Sampler {
         let thread = thread::spawn(move || {
             let mut seen = Samples::default();
             while !asked.load(Ordering::Relaxed) && database.can_sample() {
-                // A database that vanished is told of by its load.
+                // If the database has vanished, its load says so.
                 let Ok(samples) = database.sample() else { break };
                 seen.ticks.push(clock::wall_ms());
                 seen.samples.extend(samples);

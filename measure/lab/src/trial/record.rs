@@ -96,7 +96,7 @@ pub struct Turn {
     pub placement: BTreeMap<String, Placement>,
     /// Percent of all CPUs that others used just before the turn.
     pub others_cpu: f64,
-    /// What limits what can be said.
+    /// What limits the conclusions.
     pub notes: Vec<String>,
     /// If the server was killed afterwards, and its data checked.
     pub killed: Option<Killed>,

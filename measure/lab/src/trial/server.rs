@@ -135,7 +135,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// What the block cache is told of the data, before anybody reads.
+/// Makes the block cache keep or prewarm the data, as configured, before anybody reads.
 fn bring(pool: &Pool, prepared: &Prepared) -> Result<()> {
     let Prepared { configuration, product, data, .. } = prepared;
     // PostgreSQL's tables and indexes; the rest is small, or read once.

@@ -11,7 +11,7 @@ use seawall_load::progress::Progress;
 pub struct Shown {
     bar: ProgressBar,
     is_terminal: bool,
-    /// The last tenth that was told in a log.
+    /// The last tenth that was printed, where standard error is no terminal.
     told: AtomicU64,
 }
 

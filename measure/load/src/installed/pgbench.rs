@@ -53,7 +53,7 @@ mod tests {
         let figures = read(nothing)?;
         assert_eq!((figures.per_second, figures.operations), (0.0, Some(0)), "as it ends then");
         assert!(read(&nothing.replace(": 0\n", ": 7\n")).is_err());
-        // Up to version 14 failures are not told.
+        // Up to version 14 pgbench does not report failures.
         assert!(read(&SAID.replace("number of failed", "")).is_ok());
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::target::MariadbServer;
 /// A row's values; `None` is NULL.
 pub type Values<'a> = [Option<&'a str>];
 
-/// No statement of the loads is longer; the server's own limit is told of by the server.
+/// No statement of the loads is longer; the server itself reports its own limit.
 const LONGEST_PACKET: usize = 1 << 30;
 
 /// A connection.
@@ -68,7 +68,7 @@ impl Connection {
     ) -> Result<u64, Failure> {
         let mut results = self.0.query_iter(sql).map_err(failure)?;
         let (mut changed, mut told) = (0, Ok(()));
-        // To the last one, whatever was told: an error of a later statement would be dropped with the rest.
+        // To the last one, even if `see` failed: an error of a later statement would be dropped with the rest.
         while let Some(result) = results.iter() {
             changed += result.affected_rows();
             for row in result {
@@ -83,7 +83,7 @@ impl Connection {
     }
 }
 
-/// What is no text is damage: whoever looks at it will say so.
+/// A value that is no text is damage: whoever looks at it will say so.
 fn text(value: Option<&Value>) -> Option<&str> {
     match value {
         Some(Value::Bytes(bytes)) => Some(std::str::from_utf8(bytes).unwrap_or_default()),

@@ -4,8 +4,8 @@
 //! an update changes together name the same operation. Over the table: that every row is there once, that the
 //! index finds as many, and that each was updated exactly as often as the ledger says.
 //!
-//! Of a run that was cut (the server killed), operations that nobody was told about may be there too: wholly. They
-//! are counted, not held against the database; half of one is.
+//! Of a run that was cut (the server killed), operations that nobody saw acknowledged may be there too: wholly.
+//! They are counted, not held against the database; half of one is.
 //!
 //! Not seen: an acknowledged update whose rows were all overwritten by later ones *and* counted all the same.
 
@@ -24,7 +24,7 @@ use super::targets;
 use crate::progress::Progress;
 use crate::target::Target;
 
-/// Problems that are told in words; all are counted.
+/// How many problems a report describes in words; it counts all of them.
 const TOLD: usize = 20;
 
 /// What a check found.
@@ -40,7 +40,7 @@ pub struct CheckReport {
     pub blocks: Option<u64>,
     /// Updates that were acknowledged since the setup.
     pub acknowledged: u64,
-    /// Updates of cut runs that are there although nobody was told.
+    /// Updates of cut runs that are there although nobody saw them acknowledged.
     pub unacknowledged: u64,
     /// How much is wrong.
     pub problems: u64,

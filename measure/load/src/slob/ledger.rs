@@ -6,7 +6,7 @@
 //! SCHEMA R UNIT RUN THREAD SEQ   one acknowledged update
 //! end RUN                        every session ended in order
 //! ```
-//! A run that has no `end` was cut: of its sessions, each may have committed what nobody was told about.
+//! A run that has no `end` was cut: each of its sessions may have committed an operation that nobody saw acknowledged.
 //! A session notes its line before it goes on.
 
 use std::collections::{HashMap, HashSet};

@@ -4,7 +4,7 @@
 //!   run      thread seq        r          unit col  noise (75 hexadecimal digits)  crc32
 //!   0000002a.0003.00000001f4.0000012345.0040.07.……………………………………………………………………………….c0ffee00
 //! ```
-//! Each field defeats one fault: `run`, `thread`, `seq` tell a row that was set back to an older content;
+//! Each field defeats one fault: `run`, `thread`, `seq` reveal a row that was set back to an older content;
 //! `r` and `unit` a row that holds another row's content; `col` exchanged columns; the checksum torn or garbled
 //! text. The noise makes every value new, and poor to compress.
 

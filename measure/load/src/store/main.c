@@ -4,8 +4,8 @@
  *   PROGRAM DIRECTORY check                              one line per commit found: client and number
  *
  * Each thread commits its own running numbers, under keys in random order, and appends each to the ledger
- * (outside the store, one write(2)) as soon as it was acknowledged; it goes on where the ledger ends. A value can
- * be told from its key: one that is wrong ends the check with an error. The environment variable STORE has words
+ * (outside the store, one write(2)) as soon as it was acknowledged; it goes on where the ledger ends. A value
+ * follows from its key: one that is wrong ends the check with an error. The environment variable STORE has words
  * that say how the store is opened: each store knows its own. */
 #include "store.h"
 

@@ -63,7 +63,7 @@ impl Kind {
 
 /// A customer, by number or by last name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as told")]
+#[expect(missing_docs, reason = "as above")]
 pub enum Customer {
     Number(u32),
     LastName(String),

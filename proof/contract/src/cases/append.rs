@@ -100,8 +100,8 @@ fn append_records(fd: c_int, appender: u8, sync_every: usize) -> c_int {
     failures
 }
 
-/// Whole records only, each appender's in its own order, none missing. Who came first is nobody's
-/// promise: afterwards the records are sorted, so that the file left behind is always the same.
+/// Whole records only, each appender's in its own order, none missing. Nobody promises who comes
+/// first: afterwards the records are sorted, so that the file left behind is always the same.
 fn check_records(cx: &Context, path: &CStr, start: usize) {
     let fd = open_quietly(path, O_RDWR);
     let mut bytes = contents(fd);

@@ -4,7 +4,7 @@ use crate::context::Context;
 use libc::{SEEK_DATA, SEEK_HOLE};
 use std::ffi::c_int;
 
-/// The file's data and holes, as lseek tells them.
+/// The file's data and holes, as lseek reports them.
 fn show_extents(cx: &Context, fd: c_int) {
     let mut at = 0_i64;
     for _ in 0..20 {

@@ -1,7 +1,7 @@
 //! Another library in the process: its constructor runs file calls before ours did.
 //!
 //! The library is `native/native.c`, built by the driver; `SEAWALL_CONTRACT_NATIVE` names it. It
-//! also holds what cannot be said in Rust: vfork, and threads that are cancelled.
+//! also holds what Rust cannot express: vfork, and threads that are cancelled.
 
 use crate::context::Context;
 use crate::process::Arguments;

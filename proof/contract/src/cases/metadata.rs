@@ -1,4 +1,4 @@
-//! What is told of files besides their content: times, file capabilities, listings of a directory that changes
+//! What calls say of files besides their content: times, file capabilities, listings of a directory that changes
 //! meanwhile, the file system's own numbers; and the last of rename's flags.
 
 use crate::context::{Context, c_string};

@@ -88,7 +88,7 @@ fn forks_while_threads_write(cx: &Context) {
                     if stop.load(std::sync::atomic::Ordering::Relaxed) {
                         break;
                     }
-                    // Who syncs all the time leaves no turn to the children on a busy machine.
+                    // A thread that always syncs leaves no turn to the children on a busy machine.
                     std::thread::sleep(std::time::Duration::from_micros(100));
                 }
             });

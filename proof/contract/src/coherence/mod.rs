@@ -6,7 +6,7 @@
 //!   and uses them at random, by several threads at once, on one file. Every block has a version ([`model`]): a look must
 //!   not find an older one than was acknowledged before it began. At the end, when nobody writes, every look there is must
 //!   find the last one.
-//! * **Not verified.** Two who write the same bytes at once: no file system says which is the last. What a crash leaves.
+//! * **Not verified.** Two writers of the same bytes at once: no file system says which is the last. What a crash leaves.
 
 /// An enum and a list of all that it has.
 macro_rules! ways {

@@ -16,7 +16,7 @@ struct Block {
     zeroed: AtomicU64,
     /// To everybody.
     acknowledged: AtomicU64,
-    /// To who opens the file afterwards.
+    /// To whoever opens the file afterwards.
     acknowledged_at_open: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ pub struct Change<'m> {
 }
 
 impl Change<'_> {
-    /// It is done. Not seen by who has the file open already, if it was made behind the mount.
+    /// It is done. Whoever has the file open already does not see it, if it was made behind the mount.
     pub fn acknowledge(self, is_behind: bool) {
         for block in self.blocks {
             block.acknowledged_at_open.store(self.version, SeqCst);

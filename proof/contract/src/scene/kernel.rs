@@ -1,4 +1,4 @@
-//! What the kernel makes durable by itself: newer than what the log's device was last told, where that is a device.
+//! What the kernel makes durable by itself: newer than what the log's device last received, where that is a device.
 
 use super::files::{must, sync, write};
 use super::{Files, raw};

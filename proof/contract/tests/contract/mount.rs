@@ -109,7 +109,7 @@ on_mounts! { random_operations_agree:
     random_operations_agree_with_requests_by_io_uring: Pool::cached("uring-stress", "64M"), Mount::by_uring;
 }
 
-/// Another one every time; who fails names it.
+/// Another one every time; a test that fails names it.
 fn seed() -> u64 {
     std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000)
 }

@@ -59,7 +59,7 @@ pub fn target(bytes: &[u8]) {
 fn look(world: &World) {
     if let Ok(pool) = pool::open_read_only(&world.pool) {
         let seen = inspect(&pool);
-        serde_json::to_string(&seen).expect("what was seen can be told");
+        serde_json::to_string(&seen).expect("an inspection is JSON");
     }
 }
 

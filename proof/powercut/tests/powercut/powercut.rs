@@ -1,7 +1,7 @@
 //! A few power cuts of each database; `make soak` runs as many as asked.
 //!
-//! What they need (root, FUSE, loop devices, namespaces) not every machine offers: then nothing is tested,
-//! and that is said where the test's captured output would not show it.
+//! What they need (root, FUSE, loop devices, namespaces) not every machine offers: then they test nothing,
+//! and say so on standard error itself, where a test's output is not captured.
 
 use crate::common::programs;
 use std::io::Write as _;

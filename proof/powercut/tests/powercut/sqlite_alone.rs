@@ -2,7 +2,7 @@
 //! failure model stands on this.
 //!
 //! A checkpoint that a reader holds up copies a part of the log and does not sync the database. The error of a
-//! page of that part is told at the sync of a later checkpoint, once. SQLite drops it and tries again: the rest
+//! page of that part comes at the sync of a later checkpoint, once. SQLite drops it and tries again: the rest
 //! is copied, the sync succeeds, the log begins anew, and the page is nowhere.
 
 use std::fs::File;

@@ -32,8 +32,8 @@ struct Done {
     at: u64,
     old: Vec<u8>,
     new: Vec<u8>,
-    /// The newest batch that it vouches for: the last one that counted when it was done, or, of a batch that somebody wrote
-    /// who had been replaced, the one that it names. `None` of one that failed: what is left of that vouches for nothing.
+    /// The newest batch that it vouches for: the last one that counted when it was done, or, of a batch by a leader
+    /// that had been replaced, the one that it names. `None` of one that failed: what is left of that vouches for nothing.
     last: Option<u64>,
 }
 

@@ -104,7 +104,7 @@ impl Client {
     }
 
     /// The kernel never heard of the change. Its record, if there is one, may be on a device that failed to confirm it, and
-    /// a power cut brings it back: whoever is told EIO knows of neither.
+    /// a power cut brings it back: whoever gets EIO knows of neither.
     fn refused(&self, open: &Open, tracked: bool) {
         self.world.tell(|| format!("file {}: refused", open.index));
         self.world.count(|c| c.barred += 1);
@@ -117,8 +117,8 @@ impl Client {
         self.world.files.borrow_mut()[open.index].model.begin(self.thread, change);
     }
 
-    /// Whoever has the file's lock has dealt with what the dead left there. Not so whoever lost it alive and goes on: what
-    /// the dead left is still to be made again, or retired.
+    /// Whoever has the file's lock has dealt with what the dead left there. A process that lost it alive and goes on
+    /// has not: what the dead left is still to be made again, or retired.
     fn settle(&self, open: &Open) {
         let holder = self.world.peek(|| self.engine.file(open.name).map_or(0, Slot::holder));
         if holder == 0 || holder == self.who().word() {

@@ -7,7 +7,7 @@ use crate::tree::Inode;
 /// A file's contents.
 #[derive(Debug)]
 pub struct Written {
-    /// Who it is.
+    /// Its identity.
     pub handle: Handle,
     /// What it was made with.
     pub mode: u32,

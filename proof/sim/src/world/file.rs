@@ -22,7 +22,7 @@ pub struct SimFile {
     pub platter: Option<Platter>,
     /// Its present slot.
     pub name: Option<FileRef>,
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
     /// Its last name is gone.
     pub unlinked: bool,
@@ -50,9 +50,9 @@ pub struct SimFile {
     pub holders: BTreeSet<usize>,
     /// Write-backs of it that failed. If it is removed then, its records may be refused by name.
     pub errors: u64,
-    /// How many of them each open description has been told, by logical thread; the daemon's threads are one more.
+    /// How many of them each open description has reported, by logical thread; the daemon's threads are one more.
     pub(super) told: BTreeMap<usize, u64>,
-    /// Who was told last.
+    /// The thread that got such an error last.
     pub(super) told_last: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The files of the simulated machine: the page cache, what of it is on disk, and what the model knows.
+//! The files of the simulated machine: the page cache, the part of it that is on disk, and what the model knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -216,7 +216,7 @@ impl World {
     }
 
     /// After a death inside a change: what is there now is what happened. Not so if its sync failed before:
-    /// then the record stays, and comes back at a power cut. Nor if a write-back failed of which nobody was told yet:
+    /// then the record stays, and comes back at a power cut. Nor if a write-back failed and nobody has got its error yet:
     /// the kernel may have dropped pages since whose records come back.
     pub fn settle(&self, index: usize) {
         self.look(index);

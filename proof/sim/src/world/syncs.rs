@@ -1,4 +1,5 @@
-//! Syncs and write-backs, and how they fail: a page that is dropped, a file system's journal that is gone, an error that is told once.
+//! Syncs and write-backs, and how they fail: a page that is dropped, a file system's journal that is gone, an error that is
+//! reported once.
 
 use std::os::unix::fs::FileExt;
 
@@ -9,7 +10,7 @@ use super::{EIO, World};
 use crate::fiber;
 use crate::pending::THREADS;
 
-/// Who the daemon is among a file's open descriptions: a new daemon counts as the old one.
+/// The daemon's number among a file's open descriptions: a new daemon counts as the old one.
 const DAEMON: usize = THREADS;
 
 impl World {
@@ -54,7 +55,7 @@ impl World {
         if told && self.is_stuck(index) {
             let file = &mut self.files.borrow_mut()[index];
             file.model.unpromised =
-                Some("its records could not be retired, and who lost its lock alive logs one more");
+                Some("its records could not be retired, and whoever lost its lock alive logs one more");
         }
         if told { Err(EIO) } else { Ok(()) }
     }

@@ -12,7 +12,7 @@ pub struct Seen {
     passed: Vec<String>,
     /// What cannot be tried here, and why.
     skipped: Vec<String>,
-    /// What failed, and what was said last.
+    /// What failed, and the end of its output.
     failed: Vec<String>,
     /// Boots that did not come to their end.
     unfinished: Vec<String>,

@@ -2,7 +2,7 @@
 
 use super::comparison::percent_difference;
 
-/// What is absent shows a dash, never zero.
+/// An absent value shows a dash, never zero.
 pub(super) fn dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "-".into())
 }

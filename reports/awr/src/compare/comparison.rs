@@ -22,7 +22,7 @@ pub struct Comparison {
     pub settings: Vec<Changed>,
     /// Statements of either period, by difference of their share of DB time.
     pub statements: Vec<StatementPair>,
-    /// What is to be said about it.
+    /// The verdicts on it.
     pub verdicts: Vec<Verdict>,
 }
 

@@ -223,7 +223,7 @@ fn changed(pair: &EventPair, explained: impl Fn() -> String) -> Option<Verdict> 
     Some(verdict(What::Faster, Weight::Info, title, explained()))
 }
 
-/// What the server does beside the sessions: many may wait for one write, so its own time bounds nothing. How long
+/// What the server does beside the sessions: many may wait for one write, so its own time bounds nothing. The time that
 /// sessions waited for it does.
 fn explains_background(c: &Comparison, pair: &EventPair) -> String {
     let waits = (pair.name == "log file parallel write").then(|| c.first.event("log file sync")).flatten();

@@ -1,4 +1,4 @@
-//! What is to be said about a comparison.
+//! The verdicts on a comparison.
 
 use seawall_page::{Note, Weight};
 use serde::Serialize;

@@ -15,7 +15,7 @@ pub trait Database: Send {
     /// Adds its readings.
     ///
     /// # Errors
-    /// If it does not answer. What it refuses to show becomes a note, no error.
+    /// If it does not answer. A refusal to show something becomes a note, no error.
     fn capture(&mut self, snapshot: &mut Snapshot) -> Result<()>;
 
     /// What its sessions are doing now, if it can say.

@@ -1,7 +1,7 @@
 //! Redis: `INFO everything` and `CONFIG GET *`, over its own protocol.
 //!
-//! Redis executes one command at a time, so a question to it never finds another command under way. What it is
-//! doing is seen from outside instead: the state of its main thread, where it runs on this machine. A main thread
+//! Redis executes one command at a time, so a question to it never finds another command under way. The state
+//! of its main thread shows from outside what it is doing, where it runs on this machine. A main thread
 //! that runs executes a command; one that waits for a disk writes or syncs the append-only file.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -163,7 +163,7 @@ impl Database for Redis {
     }
 }
 
-/// What a thread does that does not sleep.
+/// What a thread does, if it does not sleep.
 fn sample(at_ms: i64, is_main: bool, name: &str, state: char) -> Option<Sample> {
     let doing = match state {
         'R' => "",
@@ -182,7 +182,7 @@ fn sample(at_ms: i64, is_main: bool, name: &str, state: char) -> Option<Sample> 
     })
 }
 
-/// What only grows. All else is a gauge.
+/// The values that only grow. All others are gauges.
 const COUNTERS: [&str; 14] = [
     "total_",
     "keyspace_",

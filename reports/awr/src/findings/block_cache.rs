@@ -31,7 +31,7 @@ pub fn too_small(period: &Period) -> Option<Finding> {
     let wanted = larger.into_iter().find(|size| gain(size) >= CLEAR)?;
     let spared = gain(wanted) / (100.0 - now.hit_percent());
     let waited = period.seawall.as_ref()?.waits.iter().find(|w| w.name == "db file sequential read")?.time_s;
-    // What background processes waited is among it; what sessions waited for reads, as the database has it, bounds that.
+    // That includes waits of background processes; the sessions' waits for reads, as the database has them, bound it.
     let of_sessions =
         period.event("db file sequential read").map_or(waited, |event| event.time_s.min(waited));
     let share = period.share(of_sessions * spared);

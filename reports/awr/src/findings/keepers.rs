@@ -54,7 +54,7 @@ pub fn one_is_slow(period: &Period) -> Option<Finding> {
     })
 }
 
-/// What syncs wait for is mostly the way to the keepers and back.
+/// Syncs wait mostly for the way to the keepers and back.
 pub fn round_trip(period: &Period) -> Option<Finding> {
     let keepers = period.keepers.as_ref()?;
     let mean = |name: &str| {

@@ -1,4 +1,4 @@
-//! What a processor does that has nothing to do: who waits is woken by it.
+//! What an idle processor does: it has to wake whoever waits.
 
 use std::fs::read_to_string;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Memory: how much there is, and what of it is in use for what.
+//! Memory: how much there is, and how much is in use for what.
 
 use std::fs::read_to_string;
 

@@ -74,7 +74,7 @@ impl Exporter {
         Self { find_disks, ..self }
     }
 
-    /// One answer to a scrape. What cannot be reached is said by a metric of its own.
+    /// One answer to a scrape. A metric of its own says what cannot be reached.
     pub fn scrape(&mut self) -> String {
         let mut out = Exposition::default();
         if let Some(pool) = self.pool.clone() {

@@ -1,7 +1,7 @@
 //! Counts by file, added up by two labels.
 //!
 //! Invariant: a total never goes back, although files come and go and take their counts along: only what a file's
-//! counts grew by is added. Files are told in rounds: `add` for each, then `end`.
+//! counts grew by is added. Files come in rounds: `add` for each, then `end`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

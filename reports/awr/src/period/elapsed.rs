@@ -6,7 +6,7 @@ use crate::model::{Instant, Snapshot};
 /// A wall clock that moved this much more or less than time did, in seconds, has jumped.
 const JUMP_S: f64 = 2.0;
 
-/// Why no period can be told.
+/// Why there is no period.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // Each variant's text is its documentation.
 pub enum PeriodError {
@@ -35,7 +35,7 @@ pub fn intervals(snapshots: &[Snapshot]) -> impl Iterator<Item = (&Snapshot, Del
     })
 }
 
-/// Seconds from the first to the last snapshot, and what is to be said about the clock.
+/// Seconds from the first to the last snapshot, and remarks about the clock.
 pub fn elapsed(snapshots: &[Snapshot]) -> Result<(f64, Vec<String>), PeriodError> {
     let (mut sum, mut jumps) = (0.0, Vec::new());
     for pair in snapshots.windows(2) {

@@ -82,7 +82,7 @@ pub struct Period {
     pub counters: BTreeMap<String, f64>,
     /// How it went over time.
     pub timeline: Timeline,
-    /// What limits what is said here.
+    /// Limits of what these figures show.
     pub warnings: Vec<String>,
     /// CPU time that capturing took, seconds, the database's work for it not included.
     pub capture_cpu_s: f64,

@@ -1,7 +1,7 @@
 //! The database's own I/O: by who did it and on what, and by file.
 //!
 //! One set of counters whatever the source: `reads`, `read_bytes`, `read_ms`, the same of writes, `syncs`,
-//! `sync_ms`. What a source does not count is absent.
+//! `sync_ms`. A counter that a source lacks is absent.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ fn named<const N: usize>(name: String, counters: [(&str, Option<f64>); N]) -> Fi
     File { name, counters: known.collect() }
 }
 
-/// What older versions count: who wrote blocks, and the log.
+/// The I/O that older versions count: blocks by their writer, and the log.
 fn before_16(deltas: &Deltas, block: f64) -> Vec<File> {
     let database = |name: &str| deltas.sum("pg_stat_database", name);
     let bgwriter = |name: &str| deltas.sum("pg_stat_bgwriter", name);

@@ -6,7 +6,7 @@ use super::figures::Wait;
 use crate::delta::{Delta, Deltas};
 use crate::keepers::{KEEPER, KEEPERS};
 
-/// Who kept the log.
+/// The keepers of the log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Keepers {

@@ -1,7 +1,7 @@
 //! A period: everything a report says about the time between two snapshots.
 //!
 //! Input: the snapshots from the first to the last, and the samples in between. Output: a [`Period`], plain
-//! data that can be shown, compared, judged and written as JSON. What is not known is absent, never zero.
+//! data that can be shown, compared, judged and written as JSON. A value that is not known is absent, never zero.
 
 pub(crate) mod block_cache;
 mod counted;

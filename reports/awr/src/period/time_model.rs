@@ -1,6 +1,6 @@
 //! The time model: what took how long, by the database's own clocks; and everything else it counts.
 //!
-//! Rows are parts of each other and overlap, as in AWR. What the database does not time is absent.
+//! Rows are parts of each other and overlap, as in AWR. A time that the database does not take is absent.
 
 use super::figures::Period;
 use crate::delta::Deltas;

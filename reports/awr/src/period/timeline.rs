@@ -40,7 +40,7 @@ fn activity(samples: &Samples) -> Series {
         return Series::default();
     };
     let slice = ((last - first) / POINTS).max(1000);
-    // What is left behind the last whole slice belongs to that: a few seconds alone would stand out as a spike.
+    // The rest behind the last whole slice belongs to that: a few seconds alone would stand out as a spike.
     let slots = (((last - first) / slice) as usize).max(1);
     let slot = |at: i64| (((at - first) / slice) as usize).min(slots - 1);
     let mut ticks = vec![0.0; slots];

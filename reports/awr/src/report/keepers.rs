@@ -5,7 +5,7 @@ use seawall_page::{Block, Note, Section, Table, Weight};
 
 use crate::period::{Keeper, Keepers, Period};
 
-/// Who kept the log, and what commits waited for.
+/// The keepers of the log, and what commits waited for.
 pub fn part(period: &Period) -> Section {
     let mut section = Section::new("Seawall: Keepers");
     let Some(keepers) = &period.keepers else { return section };

@@ -21,7 +21,7 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
     found
 }
 
-/// The device said that it has a volatile cache, and the kernel was told to believe the contrary.
+/// The device said that it has a volatile cache, and the kernel is set to believe the contrary.
 fn overridden(disk: &Disk) -> Option<Finding> {
     (disk.flushed == Some(false) && disk.volatile_cache == Some(true)).then(|| {
         Finding::durability("write-cache-overridden", &disk.name)

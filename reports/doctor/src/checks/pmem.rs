@@ -1,4 +1,4 @@
-//! Persistent memory: how it is divided and used. What its media are like is `pmem_media`'s.
+//! Persistent memory: how it is divided and used. `pmem_media` looks at its media.
 
 use crate::finding::{Finding, Sure};
 use crate::machine::{Namespace, Region};

@@ -27,7 +27,8 @@ pub fn check(view: &View<'_>) -> Vec<Finding> {
     .collect()
 }
 
-/// What mends a setting depends on where it stands: ALTER SYSTEM has the last word over files, and none over the command line.
+/// The remedy for a setting depends on where it stands: ALTER SYSTEM has the last word over files, and none over the
+/// command line.
 fn mend(name: &str, value: &str, set: &Setting) -> String {
     match set.place.as_str() {
         COMMAND_LINE => {

@@ -4,7 +4,7 @@ use crate::finding::{Finding, Sure};
 use crate::machine::Link;
 use crate::view::View;
 
-/// Who set so much has thought of it.
+/// Whoever set so much has thought about it.
 const ENOUGH_NS: u64 = 50_000;
 
 /// The findings.

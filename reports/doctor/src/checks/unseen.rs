@@ -45,7 +45,7 @@ pub fn unseen(view: &View<'_>) -> Vec<Unseen> {
     found
 }
 
-/// What a guest's flush becomes is the host's to say.
+/// Only the host knows what a guest's flush becomes.
 fn hypervisor(view: &View<'_>, disks: &[&Disk]) -> Option<Unseen> {
     let in_guest = view.machine.cpu.hypervisor;
     let is_its = |disk: &&&Disk| {

@@ -1,7 +1,7 @@
 //! The database in a directory, or the SQLite file: which one it is, and those of its settings that decide on durability.
 //!
-//! Input: files only: configuration, and what the server notes beside its data. No server is asked, so what was set by a
-//! session, or for a role, is not seen; that is said.
+//! Input: files only: configuration, and what the server notes beside its data. No server is asked, so a setting
+//! of a session, or for a role, is not seen; a note says so.
 
 mod found;
 mod mariadb;

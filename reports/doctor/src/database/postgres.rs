@@ -40,7 +40,7 @@ pub fn read(root: &Root, data: &Path) -> Database {
     found
 }
 
-/// The configuration file: as the server was told, else beside the data, else where Debian has it.
+/// The configuration file: the one that the server's options name, else beside the data, else where Debian has it.
 fn configuration(root: &Root, data: &Path, opts: &[String]) -> Option<PathBuf> {
     let told = opts.iter().find_map(|word| word.strip_prefix("config_file=")).map(PathBuf::from);
     let debian = || {

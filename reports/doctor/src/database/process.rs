@@ -1,4 +1,4 @@
-//! The server's process, where it runs and we may look: what it loaded, and what of it is swapped out.
+//! The server's process, where it runs and we may look: what it loaded, and how much of it is swapped out.
 
 use crate::root::Root;
 

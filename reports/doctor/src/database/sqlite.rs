@@ -1,4 +1,4 @@
-//! SQLite: what its file's header says. What decides on durability, `PRAGMA synchronous`, is each connection's own.
+//! SQLite: what its file's header says. `PRAGMA synchronous`, which decides on durability, is each connection's own.
 
 use std::path::Path;
 

@@ -108,7 +108,7 @@ pub struct Partition {
 pub struct Dm {
     /// The name below /dev/mapper.
     pub name: String,
-    /// Its UUID begins with who made it: `LVM-`, `CRYPT-`, `mpath-`.
+    /// Its UUID begins with its maker: `LVM-`, `CRYPT-`, `mpath-`.
     pub uuid: String,
 }
 

@@ -15,7 +15,7 @@ pub struct Host {
     pub preloaded: Vec<String>,
     /// Devices that DRBD mirrors.
     pub drbd: Vec<Drbd>,
-    /// ZFS was told not to flush.
+    /// ZFS is set not to flush.
     pub zfs_no_flush: bool,
     /// A file system on one of these mount points says that it is lost with the machine.
     pub marked_temporary: Vec<PathBuf>,
@@ -66,7 +66,7 @@ pub fn read(root: &Root) -> Host {
     }
 }
 
-/// What is exported now counts; the configuration where the server does not run.
+/// The current exports count; the configuration where the server does not run.
 fn exports(root: &Root) -> Vec<Export> {
     let files = ["/var/lib/nfs/etab", "/etc/exports"];
     let Some((file, text)) =

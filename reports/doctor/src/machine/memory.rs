@@ -1,4 +1,4 @@
-//! RAM: how much, what of it is in large pages, swap, and the nodes it belongs to.
+//! RAM: how much, how much of it is in large pages, swap, and the nodes it belongs to.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The machine, as its kernel shows it: what every check is a function of.
 //!
-//! Input: a root directory with sysfs, procfs and /etc below it. Output: plain values, read once. What cannot be read is
-//! absent, never guessed.
+//! Input: a root directory with sysfs, procfs and /etc below it. Output: plain values, read once. A value that
+//! cannot be read is absent, never guessed.
 
 mod btrfs;
 mod cpu;

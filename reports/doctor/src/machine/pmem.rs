@@ -9,7 +9,7 @@ const BUS: &str = "/sys/bus/nd/devices";
 /// All of it.
 #[derive(Clone, Debug, Default)]
 pub struct Pmem {
-    /// Who found it: `ACPI.NFIT`, `e820`, `virtio-pmem`, `cxl`.
+    /// The providers that found it: `ACPI.NFIT`, `e820`, `virtio-pmem`, `cxl`.
     pub providers: Vec<String>,
     /// Ranges of persistent memory.
     pub regions: Vec<Region>,

@@ -125,7 +125,7 @@ struct Answers<'r> {
 }
 
 impl Answers<'_> {
-    /// What is said of a path, or of the nearest one above it.
+    /// The answer for a path, or for the nearest one above it.
     fn of(&self, path: &Path) -> io::Result<(Answer, Option<bool>)> {
         let inside = Path::new("/").join(path.strip_prefix(&self.root).expect("inside"));
         let found = inside.ancestors().find_map(|path| self.answers.get(path));

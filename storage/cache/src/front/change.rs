@@ -19,7 +19,7 @@ pub trait Opened {
     fn remember(&self, word: Word);
     /// The file itself; `None` if it is not open any more.
     fn inode(&self) -> Option<Inode>;
-    /// Who is calling; `None` if nobody could tell whether he lives.
+    /// The caller; `None` if nobody could tell whether it lives.
     fn who(&self) -> Option<OperationOwner>;
 }
 

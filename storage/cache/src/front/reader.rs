@@ -83,7 +83,7 @@ pub trait Source {
 pub struct Reader<'a> {
     /// The zone.
     pub cache: &'a Cache,
-    /// Who reads.
+    /// The reader.
     pub who: OperationOwner,
     /// What.
     pub file: CachedFile,

@@ -33,7 +33,7 @@ fn with_kept(blocks: u8) -> (Heat, Memory) {
     (heat, memory)
 }
 
-/// A set of warm places, and who was let in of so many blocks that were each missed `times` times in a row.
+/// How many of so many blocks, each missed `times` times in a row, a set of warm places lets in.
 fn let_in(fingerprints: u8, times: usize, heat: Heat) -> usize {
     let (mut heat, mut memory, mut entered) = (heat, Memory::default(), 0);
     for fingerprint in 1..=fingerprints {

@@ -99,7 +99,7 @@ impl Header {
     }
 }
 
-/// Who a file is, and what it was when that was noted.
+/// Which file it is, and its size and times when that was noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Identity {
@@ -127,7 +127,7 @@ pub struct FileRecord {
     pub begun: u32,
     /// The newest of these that ended well, made durable: changed in place.
     pub done: u32,
-    /// Who it is.
+    /// Which file it is.
     pub identity: Identity,
     /// When that was noted, nanoseconds since the epoch.
     pub noted_ns: i64,
@@ -179,7 +179,7 @@ impl FileRecord {
     /// Where the seal is.
     pub(super) const SEAL: usize = core::mem::offset_of!(Self, seal);
 
-    /// The part of the record that tells who it is, as it was at `noted_ns`.
+    /// The part of the record that says which file it is, as it was at `noted_ns`.
     #[cfg(feature = "std")]
     pub(super) fn noting(identity: Identity, noted_ns: i64) -> Self {
         let mut record = Self { identity, noted_ns, ..Self::nobody() };
@@ -209,7 +209,7 @@ impl FileRecord {
         Self::new_zeroed()
     }
 
-    /// True if no bit of who it is changed.
+    /// True if no bit of its identity changed.
     pub fn is_whole(&self) -> bool {
         self.checksum == self.sum()
     }

@@ -26,7 +26,7 @@
 //!
 //! Invariants: an entry whose bit is set in its set's word, whose tag does not say *empty*, and whose key has its
 //! file's incarnation, holds what a read of that block may return. Nobody waits for anybody. Not handled here: who
-//! calls, how liveness is told, and the zone's memory.
+//! calls, how liveness is determined, and the zone's memory.
 
 mod change;
 mod count;

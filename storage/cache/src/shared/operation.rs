@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use super::Cache;
 use super::format::OPERATION_BYTES;
 
-/// Who does an operation: a process and a thread of it. Never 0.
+/// The owner of an operation: a process and a thread of it. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationOwner(u64);
 
@@ -93,7 +93,7 @@ impl<'a> OperationEntry<'a> {
         self.cache.region.u64(self.at + i * 8)
     }
 
-    /// Who has it.
+    /// Its owner.
     pub fn owner(self) -> Option<OperationOwner> {
         OperationOwner::from_word(self.word(0).load(Acquire))
     }

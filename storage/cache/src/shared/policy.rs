@@ -45,8 +45,8 @@ mod arranged {
     }
 
     impl Cache {
-        /// From now on this is the file's policy. One that is to be left alone is not served before it has another. What is
-        /// there already is told when the places are [arranged](Self::arrange). The daemon's alone.
+        /// From now on this is the file's policy. One that is to be left alone is not served before it has another. Blocks
+        /// that are there already come under it when the places are [arranged](Self::arrange). The daemon's alone.
         pub fn set_policy(&self, file: CachedFile, policy: Policy) {
             let Some(at) = self.file_at(file.slot) else { return };
             if self.policy(file.slot) != policy {

@@ -1,5 +1,5 @@
 //! Another size, while everybody goes on: how many places a set has. Which set a block belongs to stays, and so do the blocks
-//! in the places that are left; nobody has to be told.
+//! in the places that are left; nobody has to hear of it.
 //!
 //! ```text
 //! grow:   room is made ─▶ sets have more places

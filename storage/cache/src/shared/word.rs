@@ -100,7 +100,7 @@ impl Tag {
         self.0 & Self::EMPTY == 0
     }
 
-    /// Who is filling it: the number of an operation.
+    /// The operation that is filling it, by its number.
     pub fn filler(self) -> Option<u32> {
         Some(self.0 as u32).filter(|filler| !self.is_filled() && *filler != Self::NOBODY)
     }

@@ -45,13 +45,13 @@ pub struct Plan {
 pub enum Planted {
     /// A write is announced when it is visible.
     AnnouncedTooLate,
-    /// A write's end is told before it is visible.
+    /// A write's end is announced before the write is visible.
     EndedTooEarly,
     /// A file is truncated without a word.
     SilentChange,
     /// A block is offered that was read before it was missed.
     ReadBeforeMissed,
-    /// A sync that has not begun is told to have ended.
+    /// A sync that never began is announced as ended.
     ImaginedSync,
     /// Writes of a file that is not entered are not counted.
     Uncounted,

@@ -134,7 +134,7 @@ impl Process {
         }
     }
 
-    /// Publishes what is not announced, if the file is not entered. Else who it is.
+    /// Publishes what is not announced, if the file is not entered. Else the file, as it is entered.
     fn unless_entered(&mut self, file: usize, blocks: &Range<usize>) -> Option<CachedFile> {
         loop {
             let version = match self.known[file] {

@@ -1,4 +1,4 @@
-//! What must not go around the log waits for a daemon that is away, and it is said once where it goes around it.
+//! What must not go around the log waits for a daemon that is away. Where it goes around it, a message says so once.
 
 use std::cell::{Cell, RefCell};
 

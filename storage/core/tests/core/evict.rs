@@ -26,7 +26,7 @@ fn an_evicted_file_is_on_disk_and_may_come_back() {
     let first = written(&world, "a");
     assert!(evict(&world, &first));
     assert!(!world.engine.knows(first.name));
-    // At once, not when the slot is used again: who reads it, and then that the slot is used, must not be misled.
+    // At once, not when the slot is used again: a thread that reads this, and then that the slot is used, must not be misled.
     let slot = world.engine.slot(first.name.slot).expect("the slot");
     assert_ne!(slot.file(), first.name);
     assert!(world.fsync(&first), "by its former name: real");

@@ -133,7 +133,7 @@ fn regression_a_file_that_leaves_while_another_sync_fails_keeps_its_records() {
     assert_never_believed_again(world, &m);
 }
 
-/// The daemon's threads share a descriptor: one is told of the error while the other's sync succeeds.
+/// The daemon's threads share a descriptor: one gets the error while the other's sync succeeds.
 struct Racing<'a>(&'a World, &'a Managed);
 
 impl Files for Racing<'_> {
@@ -162,7 +162,7 @@ fn a_file_that_cannot_leave_the_log_keeps_its_records() {
     assert_never_believed_again(world, &m);
 }
 
-/// Whoever opens a file after an error was told to somebody is not told of it.
+/// Whoever opens a file after somebody else got its error does not get that error.
 struct Anew<'a>(&'a Managed);
 
 impl Writable for Anew<'_> {

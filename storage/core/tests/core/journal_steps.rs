@@ -134,7 +134,7 @@ fn two_leaders_that_die_in_a_row_leave_the_next_one_what_counts() {
     let total = in_a_sync();
     write(&world, &m, 0, 100);
     die_in_a_sync(&world, &m, &steps, total - LAST_STEPS);
-    // Who comes next finds out first that the leader is dead.
+    // The next one finds out first that the leader is dead.
     let [firsts, seconds] = [total, in_a_sync()].map(|total| total - LAST_STEPS..=total);
     for (first, second) in firsts.flat_map(|i| seconds.clone().map(move |j| (i, j))) {
         write(&world, &m, 0, 100);

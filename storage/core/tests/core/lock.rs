@@ -63,7 +63,7 @@ impl sim::Observer for Impatient {
     }
 }
 
-/// One is stopped while it raises the watermark, and loses the file's lock. Who has it then raises the watermark for good,
+/// One is stopped while it raises the watermark, and loses the file's lock. The next holder raises the watermark for good,
 /// and the first one must not put its lower value over that.
 #[test]
 fn who_lost_the_lock_while_it_raised_the_watermark_does_not_lower_it() {

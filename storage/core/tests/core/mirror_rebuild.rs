@@ -15,7 +15,7 @@ use seawall_media::block::MirrorState;
 use seawall_media::sim;
 use seawall_wire::desk::Desk;
 
-/// Copies everything; `between` is told after each piece how many there were.
+/// Copies everything; after each piece, `between` gets their number so far.
 fn copy_all(rebuild: &mut Rebuild<'_>, mut between: impl FnMut(u32)) -> std::io::Result<()> {
     for pieces in 1.. {
         let (done, all) = rebuild.progress();

@@ -94,7 +94,7 @@ fn regression_a_sync_of_a_slots_former_file_takes_no_other_one_into_the_log() {
     assert!(!world.is_tracked(&next) && world.fsync(&next), "real: nobody has synced it");
 }
 
-/// Who waits for a file's lock while the file loses its slot does nothing to whatever has the slot then.
+/// One that waits for a file's lock while the file loses its slot does nothing to whatever has the slot then.
 #[test]
 fn who_waited_for_a_file_that_is_gone_by_then_changes_nothing() {
     let world = World::new(POOL);

@@ -200,7 +200,7 @@ fn publish_most_of_the_log(world: &World, files: &[Managed]) -> u64 {
     lsns[0]
 }
 
-/// Who dies inside its publish is finished from its record, and the record is read in the pool.
+/// The publish of one that dies inside it is finished from its record, and the record is read in the pool.
 #[test]
 fn what_is_being_published_stays_in_the_pool() {
     let (world, m, mut spiller) = begin(64 << 20);

@@ -78,7 +78,7 @@ pub(super) fn apply(zone: &Zone) {
         zone.cache.set_policy(entered.reference, zone.policies.of(&path));
     }
     let now = zone.cache.arrangement();
-    // Not under the lock: who enters a file must not wait for a walk through the index.
+    // Not under the lock: a thread that enters a file must not wait for a walk through the index.
     if zone.policies.is_another_arrangement(&now) {
         zone.cache.arrange(&now);
     }

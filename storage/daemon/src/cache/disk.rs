@@ -54,7 +54,7 @@ impl Disk {
         std::fs::remove_file(&self.index)
     }
 
-    /// True if another block may be written now; who offers is told if not.
+    /// True if another block may be written now. If not, the cache takes no offers until one may.
     pub(super) fn may_write(&self, cache: &Cache) -> bool {
         let Some(budget) = self.budget else { return true };
         let before = cache.allowance();

@@ -1,4 +1,4 @@
-//! Who a file is, and what it is now.
+//! Which file it is, and its size and times now.
 
 use std::fs::File;
 use std::hash::Hasher;
@@ -8,7 +8,7 @@ use rustix::fs::fstat;
 use seawall_cache::shared::Identity;
 use seawall_media::identity;
 
-/// Who a file is, and what it is now.
+/// Which file it is, and its size and times now.
 pub(super) fn now(fd: impl AsFd) -> Option<Identity> {
     let stat = fstat(&fd).ok()?;
     let who = identity(&fd).ok()?;

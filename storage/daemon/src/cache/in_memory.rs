@@ -126,7 +126,7 @@ fn make(path: &Path, wanted: &CacheOptions, layout: Layout) -> Result<(Cache, Fi
     let temporary = beside(path, ".new");
     let made = make_at(&temporary, path, wanted, layout);
     if made.is_err() {
-        // What failed is told; that this is left too would help nobody.
+        // The caller gets that error; to hear that this file is left too would help nobody.
         let _ = std::fs::remove_file(&temporary);
     }
     made

@@ -158,7 +158,7 @@ fn make(wanted: &CacheOptions, layout: Layout, path: PathBuf, pool: &Path) -> Re
         found.zone(wanted, path, pool)
     });
     if named.is_err() {
-        // What failed is told; that this is left too would help nobody.
+        // The caller gets that error; to hear that this file is left too would help nobody.
         let _ = std::fs::remove_file(&temporary);
     }
     named

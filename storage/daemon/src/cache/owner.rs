@@ -1,4 +1,4 @@
-//! Who this daemon is to the cache.
+//! The daemon's threads as owners of the cache's operations.
 
 use std::sync::atomic::Ordering::Acquire;
 

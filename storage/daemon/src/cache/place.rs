@@ -63,7 +63,7 @@ fn medium_of(path: &Path) -> Result<Medium, CacheError> {
 }
 
 /// Whether the cache's file could be made where it is wanted, or found again there. Makes nothing that has a name; the
-/// directory must exist. Who may write there is not looked at.
+/// directory must exist. Does not look who may write there.
 ///
 /// # Errors
 /// [`CacheError`]: an ordinary file system, no room, or something else that has the name.
@@ -122,7 +122,7 @@ fn remove_policies(path: &Path) -> Result<(), CacheError> {
     durable::remove(&policies::beside(path)).map(drop).map_err(failed(path, "remove the policies of"))
 }
 
-/// Whosever it is: who may set up a cache for another user is root.
+/// Opens it, whosever it is: only root may set up a cache for another user.
 fn open_any(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {

@@ -1,6 +1,6 @@
 //! Blocks of a file are brought before anybody asks for them, by the daemon itself: as whoever reads through the cache does
-//! it, with O_DIRECT, so that the page cache is left alone. They take the room there is; who has a place keeps it, unless the
-//! file is to be kept.
+//! it, with O_DIRECT, so that the page cache is left alone. They take the room there is: a block that has a place keeps it,
+//! unless the file is to be kept.
 
 use std::fs::{File, OpenOptions};
 use std::io;

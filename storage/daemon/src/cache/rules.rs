@@ -125,7 +125,7 @@ impl Rules {
         self.0.retain(|old| !is_replaced(old));
         let mut rules = rules;
         rules.reverse();
-        // Those of directories first: what is below may be said by them already.
+        // Rules of directories first: after them, a rule of something below may be superfluous.
         rules.sort_by(|a, b| a.path.cmp(&b.path));
         rules.dedup_by(|later, first| later.path == first.path);
         for rule in rules {

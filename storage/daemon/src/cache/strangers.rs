@@ -5,7 +5,7 @@
 //! | it waits for us (fanotify) | the file is suspended before the open returns, whatever it is for. When nobody has it open for writing any more it is served again: with its blocks if it has not changed, or without |
 //! | after the fact (inotify) | a writer that is still there some milliseconds later is seen, and the blocks of its file are dropped. One that opened, wrote and closed in less is not seen: what was cached before may be served |
 //!
-//! Who is there already when a file is entered is looked for then.
+//! When a file is entered, the daemon looks for writers that are there already.
 
 use seawall_cache::shared::Identity;
 use seawall_media::locks::lock;
@@ -50,7 +50,7 @@ pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), stranger
     }
 }
 
-/// Suspends the files that a process writes which was told to go without Seawall.
+/// Suspends the files that a process writes: the process goes without Seawall.
 pub(crate) fn suspend_those_of(daemon: &Daemon, pid: u32) {
     let Some(zone) = &daemon.cache else { return };
     drop(lock(&zone.entering));

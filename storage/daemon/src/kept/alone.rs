@@ -137,7 +137,7 @@ fn secure(daemon: &Daemon) -> Result<(), String> {
         }
         // By the descriptor that is synced without the file's lock: whoever has that may wait for the keepers.
         if let Err(error) = certain::fdatasync(file.destaged.as_fd()) {
-            // Whoever syncs it next may be told nothing.
+            // The next sync of it may succeed, without this error.
             daemon.engine.distrust(file.reference);
             return Err(failed(&error));
         }
@@ -199,7 +199,7 @@ fn begin(daemon: &Daemon, kept: &Kept) {
 }
 
 fn take_all_out(daemon: &Daemon) -> Result<(), DaemonError> {
-    // Who was being registered when this host went on alone is known after that, and nothing comes any more.
+    // After this turn every file that was being registered when this host went on alone is known, and no more come.
     drop(daemon.registering.turn());
     aside::take_out(daemon, |_| true, |file| daemon.engine.keep_out(file.reference, KeptOut::Alone))?;
     aside::lower_guards(daemon, |_| true)

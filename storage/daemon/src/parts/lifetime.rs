@@ -22,7 +22,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// The same before anybody came: whoever started it has yet to connect.
 const FIRST: Duration = Duration::from_secs(10);
 
-/// Who keeps the daemon.
+/// Those for whom the daemon stays, and its end.
 pub(crate) struct Lifetime {
     keep: bool,
     ending: AtomicBool,

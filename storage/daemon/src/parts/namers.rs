@@ -25,7 +25,7 @@ struct Namer {
 /// A database. The tablespaces of one are named with it.
 type What = (Preset, Policy, PathBuf);
 
-/// Who named what, as far as they live.
+/// The processes that named something, as far as they live, and what.
 #[derive(Default)]
 pub(crate) struct Namers(Mutex<Vec<Namer>>);
 

@@ -1,6 +1,6 @@
 //! Processes that go without Seawall although the preload library is in them.
 //!
-//! Those whose library speaks another version were told to: it happens when the package is upgraded while a database
+//! The daemon refused those whose library speaks another version: it happens when the package is upgraded while a database
 //! runs, for what the database starts from then on loads the new library and meets the old daemon. Others could not map
 //! what they were given (`ulimit -v`). In: a refused process. Out: it and its children count as
 //! foreign writers, although the library is mapped into them: their writes pass by the log unseen.
@@ -16,7 +16,7 @@ use crate::process;
 /// Generations of children that are looked up.
 const DEPTH: usize = 64;
 
-/// Who was refused.
+/// The processes that were refused.
 #[derive(Default)]
 pub(crate) struct Refused {
     /// Process ids, and when (nanoseconds since boot).

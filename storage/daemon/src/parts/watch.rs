@@ -23,8 +23,8 @@ pub(crate) use inodes::Inodes;
 /// st_dev and st_ino.
 type Inode = (u64, u64);
 
-/// Time in which several opens count as one: the look at `/proc` is not cheap. And the descriptor of who opened the file
-/// is there at its end: an open is reported a moment before.
+/// Time in which several opens count as one: the look at `/proc` is not cheap. And at its end the opener's descriptor is
+/// there: an open is reported a moment before.
 pub(crate) const COALESCE: Duration = Duration::from_millis(5);
 
 /// The kernel's side of the watch.

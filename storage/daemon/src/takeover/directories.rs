@@ -71,7 +71,7 @@ fn why_not(root: &RootEntry, data: &[PathBuf]) -> String {
     }
 }
 
-/// What is said of a place where nothing of the log's is.
+/// The message about a place where nothing of the log's is.
 pub(super) fn no_place(path: &Path) -> String {
     format!(
         "{} is not the log's directory: it is on another file system, or is another inode. A copy that was \

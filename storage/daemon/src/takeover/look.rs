@@ -42,7 +42,7 @@ pub struct Found {
     pub live: u64,
     /// The log's directories.
     pub directories: Vec<Directory>,
-    /// Who the data belongs to.
+    /// The user that the data belongs to.
     pub owner: u32,
     /// Why it cannot be taken over: an error of this code.
     #[serde(skip)]
@@ -73,7 +73,7 @@ pub struct KeeperSeen {
 /// Looks. Changes nothing, here or anywhere.
 ///
 /// # Errors
-/// [`TakeoverError`]: what was found cannot be told.
+/// [`TakeoverError`]: the newest copy cannot be read, or is damaged.
 pub fn look(
     pool: &Path,
     said: &Descriptor,

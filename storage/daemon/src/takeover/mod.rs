@@ -47,7 +47,7 @@ pub struct Done {
 }
 
 /// Takes the log over whose file is at `pool`. `data` is where directories are here that were elsewhere on the former host.
-/// Each step is told to `say`.
+/// Reports each step to `say`.
 ///
 /// # Errors
 /// [`TakeoverError`].

@@ -73,7 +73,7 @@ impl StandIn {
         let Ok(Some(message)) = net::receive(connection) else { return };
         let Ok((request, _)) = Request::read_from_prefix(&message.bytes) else { return };
         let me = rustix::process::geteuid().as_raw();
-        // The daemon would have to be told of whom it refuses.
+        // Without an answer: the daemon would have to hear of a process that is refused here.
         if request.magic != MAGIC || (peer.uid != me && peer.uid != 0) {
             return;
         }
@@ -93,7 +93,7 @@ impl StandIn {
         let _ = net::send(connection, Reply::new(status).as_bytes(), &[]);
     }
 
-    /// What a user is told, if the daemon does not go on just now.
+    /// Says to a user that the daemon is stopped, unless it goes on within [`LIMIT`].
     fn refuse(&self, connection: &OwnedFd) {
         let begin = Instant::now();
         while begin.elapsed() < LIMIT && !self.over.load(Relaxed) {

@@ -9,7 +9,7 @@ use crate::meta::Roster;
 /// What a keeper says of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Who it is.
+    /// Its UUID.
     pub id: String,
     /// Its host.
     pub host: String,
@@ -47,7 +47,7 @@ pub struct LogReport {
     pub hardened: u64,
     /// What its disk said, if that failed.
     pub trouble: Option<String>,
-    /// Who keeps it.
+    /// Its keepers.
     pub roster: Roster,
     /// The host that has the promise.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct LogReport {
 }
 
 impl LogReport {
-    /// What is to be said of a log.
+    /// The report on a log.
     pub(super) fn of(log: &Log) -> Self {
         let (copy, meta) = (log.copy(), log.meta());
         let (promised, at) = (copy.promised(), copy.position());

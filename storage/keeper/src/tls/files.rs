@@ -1,4 +1,4 @@
-//! The files of a host: read, and looked at, so that what is wrong is said by the host where it is wrong.
+//! The files of a host: read, and looked at, so that the host on which one is wrong says so itself.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -26,7 +26,7 @@ pub(super) const KEEPERS: &str = "Seawall keeper";
 /// That of an owner's, in certificates made here. Others need not have it.
 pub(super) const OWNERS: &str = "Seawall owner";
 
-/// Who shows a certificate.
+/// Whom a certificate names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     /// Owns logs: the certificate's common name, which stays when it is renewed.

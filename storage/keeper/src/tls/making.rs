@@ -1,7 +1,7 @@
 //! A small CA, and certificates of keepers and of logs' owners.
 //!
-//! A certificate is renewed with the key that it had: one file that is no secret is copied to its host. Who it is for,
-//! its subject, stays too.
+//! A certificate is renewed with the key that it had: one file that is no secret is copied to its host. Its subject stays
+//! too.
 
 use std::fs;
 use std::io;
@@ -201,7 +201,7 @@ pub fn certificate(ca: &Path, whose: &For, validity: Validity, renew: bool) -> R
     Ok(directory)
 }
 
-/// Who a certificate that is renewed is for: a keeper that was named once only keeps its other names.
+/// Whom a certificate that is renewed is for: a keeper that was named once only keeps its other names.
 fn renewed(path: &Path, whose: &For) -> Result<For, MakeError> {
     if !path.exists() {
         return Err(MakeError::Nothing(path.into()));

@@ -21,7 +21,7 @@ pub enum Role {
     Down,
     /// It gets an image.
     Joins,
-    /// It was told that it has everything.
+    /// It was sent everything, and `Complete`.
     Waits,
     /// Its word counts.
     Counts,
@@ -62,7 +62,7 @@ pub(super) struct Link<W> {
     pub(super) hardened: u64,
     /// How far the image is sent.
     pub(super) sent_to: u64,
-    /// The batch with which its copy is whole, once it was told that it has everything.
+    /// The batch with which its copy is whole, once it was sent `Complete`.
     pub(super) whole_at: u64,
     /// The newest batch sent, and when.
     pub(super) asked: (u64, Instant),

@@ -128,7 +128,7 @@ impl Host {
         true
     }
 
-    /// Chooses the newest copy, if enough keepers have promised. False: it is not to be told.
+    /// Chooses the newest copy, if enough keepers have promised. False: nobody can tell which it is.
     pub fn choose(&mut self) -> bool {
         let answers: Vec<Option<State>> = self.reached.iter().map(|reached| reached.state).collect();
         let Ok((head, newest)) = turn::choose(self.roster.quorum(), self.epoch, &answers) else {

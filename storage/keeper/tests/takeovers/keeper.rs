@@ -44,7 +44,7 @@ impl Keeper {
         }
     }
 
-    /// What a copy has of which everything can be told.
+    /// The image of a copy that has data, and has kept everything.
     pub fn image(&self) -> Option<Vec<u8>> {
         if self.copy.is_witness() || !self.copy.is_kept() {
             return None;

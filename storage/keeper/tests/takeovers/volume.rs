@@ -9,7 +9,7 @@ pub struct Volume {
     pub files: Files,
     /// The turn in which its host went on alone.
     pub mark: Option<u64>,
-    /// Who has it.
+    /// The host that has it.
     pub host: usize,
     /// It had what nobody was acknowledged, and a log that knows less of it was replayed: files are as after a crash of a disk
     /// that was given pages before anybody synced them.

@@ -222,8 +222,8 @@ impl World {
         }
     }
 
-    /// Every keeper counted when a batch did: whichever are lost now with the host, as many as is said, the others
-    /// have the log.
+    /// Every keeper counted when a batch did: whichever are lost now with the host, as many as the quorum survives, the
+    /// others have the log.
     fn others_are_enough(&self, epoch: Epoch) {
         let states: Vec<State> = self.keepers.iter().map(|keeper| keeper.copy.state()).collect();
         // A newer writer, or a keeper that lost everything meanwhile, is another story.

@@ -44,7 +44,7 @@ pub struct Mirror {
     pub copy: usize,
     /// How it stands to the other one.
     pub state: MirrorState,
-    /// Counts changes of who belongs to the mirror.
+    /// Counts changes of the mirror's members.
     pub epoch: u16,
 }
 

@@ -1,6 +1,6 @@
 //! Reading a journal after a crash: whole batches, in order, to the newest one that was reported durable.
 //!
-//! The batches that count form a chain: each names the one before it. They are told by that alone, wherever they lie: a
+//! The batches that count form a chain: each names the one before it. That alone marks them, wherever they lie: a
 //! batch usually follows where the last one ended, or at the ring's start if it did not fit behind it, and further on if
 //! somebody who was replaced may still write there. So all headers of the ring are looked at first. Of several that name
 //! the same predecessor, attempts to follow it, the one with the highest number counts: a leader that was replaced commits

@@ -40,7 +40,7 @@ impl BlockProbe {
         self.logical.max(4096)
     }
 
-    /// In a few words, for `status`. What nobody can ask a device is said to be unknown.
+    /// In a few words, for `status`. What nobody can ask a device counts as unknown.
     pub fn describe(&self) -> String {
         let cache = match (self.write_cache, self.fua) {
             (WriteCache::Volatile, true) => "volatile write cache, written through by FUA",

@@ -38,7 +38,7 @@ pub struct Change {
     pub mtime: Option<TimeOrNow>,
     /// The descriptor by which it was asked for.
     pub handle: Option<FileHandle>,
-    /// Who asked for it.
+    /// The caller that asked for it.
     pub who: Changer,
 }
 

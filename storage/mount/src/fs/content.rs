@@ -2,8 +2,8 @@
 //!
 //! The rule: a write of a managed file is the engine's, with the real write as its publish; any other change of its
 //! content makes it leave the log first; and an fsync is the kernel's own unless the engine absorbs it. What is not
-//! managed is the backing file system's, its fsyncs too. Around all of it the block cache is told what changes
-//! (`crate::cached`).
+//! managed is the backing file system's, its fsyncs too. Around all of it `crate::cached` tells the block cache what
+//! changes.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

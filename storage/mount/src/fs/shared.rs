@@ -33,7 +33,7 @@ pub struct Fs {
     pub workers: Workers,
     /// The kernel may read and write unmanaged files without us.
     pub passthrough: AtomicBool,
-    /// The kernel may be told to write past its cache.
+    /// We may have the kernel write past its cache.
     pub direct: AtomicBool,
     /// Pages that it has nevertheless.
     pub pages: Pages,

@@ -80,7 +80,7 @@ pub struct Written {
     pub padding: u32,
 }
 
-/// What the kernel says at the start of a session, and a session of ours is told.
+/// What the kernel says at the start of a session, and what we say to a session of ours.
 #[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct InitIn {
@@ -92,7 +92,7 @@ pub struct InitIn {
     pub unused: [u32; 11],
 }
 
-/// Where the payload is told of.
+/// What an entry says of its payload.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Place {

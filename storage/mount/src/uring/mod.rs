@@ -50,7 +50,7 @@ pub fn is_allowed() -> bool {
     std::fs::read_to_string(SETTING).is_ok_and(|text| text.trim() == "Y")
 }
 
-/// One processor's queue, and its thread, which waits to be told of the device.
+/// One processor's queue, and its thread, which waits until it gets the device.
 struct Uring {
     desk: Arc<Desk>,
     device: Sender<Arc<OwnedFd>>,

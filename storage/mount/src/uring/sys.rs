@@ -49,7 +49,7 @@ impl UringEntry {
         entry
     }
 
-    /// Who asks for what.
+    /// The header of the request: the caller, and what it asks for.
     pub fn request(&self) -> InHeader {
         InHeader::read_from_prefix(&self.header.in_out).map_or_else(|_| InHeader::default(), |(it, _)| it)
     }
@@ -75,7 +75,7 @@ impl UringEntry {
         self.header.in_out[..size_of::<InHeader>()].copy_from_slice(head.as_bytes());
     }
 
-    /// What the kernel would be told.
+    /// The answer that the kernel would get.
     #[cfg(test)]
     pub fn said(&self) -> OutHeader {
         OutHeader::read_from_prefix(&self.header.in_out).expect("long enough").0

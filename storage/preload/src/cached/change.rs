@@ -1,5 +1,5 @@
-//! Whatever may change a file, as this process sees it: by a descriptor, by a path, or at times of its own. What is to be
-//! said then is [`seawall_cache::front::change`]'s.
+//! Whatever may change a file, as this process sees it: by a descriptor, by a path, or at times of its own. What to announce
+//! then is [`seawall_cache::front::change`]'s.
 
 use core::ffi::{CStr, c_int};
 

@@ -26,7 +26,7 @@ struct Bounce {
     is_taken: AtomicBool,
 }
 
-// SAFETY: the bytes are touched only by who has taken it.
+// SAFETY: the bytes are touched only by the thread that has taken it.
 unsafe impl Sync for Bounce {}
 
 /// As many as threads are likely to read at once. Of one whose thread is gone (a fork's child has none of its parent's

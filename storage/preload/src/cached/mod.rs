@@ -8,8 +8,8 @@
 //! | entered | announced |
 //! | written unseen (a mapping, io_uring, a stream) | its cell pinned, and the file distrusted |
 //!
-//! A process without a cache pays one load. Nothing here allocates, waits or keeps a lock; the daemon is asked only by
-//! who reads, once a descriptor.
+//! A process without a cache pays one load. Nothing here allocates, waits or keeps a lock; only reads ask the daemon,
+//! once a descriptor.
 
 mod change;
 mod disk;

@@ -43,7 +43,7 @@ pub fn zone() -> Option<&'static Cache> {
     }
 }
 
-/// Who is calling, for the zone: by this the daemon tells whether it lives.
+/// The caller, for the zone: by this the daemon knows whether it lives.
 #[inline]
 pub fn who() -> Option<OperationOwner> {
     let engine = session::joined()?;

@@ -145,7 +145,7 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
     }
 }
 
-/// openat2(2), if it truncates: the block cache is told.
+/// openat2(2), if it truncates: the block cache hears of it.
 ///
 /// # Safety
 /// As openat2(2); `call` makes it.

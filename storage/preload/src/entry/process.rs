@@ -1,4 +1,4 @@
-//! fork: the child is another client. vfork, exec and posix_spawn are libc's own: a vfork child is told by its
+//! fork: the child is another client. vfork, exec and posix_spawn are libc's own: a vfork child is recognised by its
 //! process id, and a new program starts with an empty table.
 
 use core::ffi::{c_char, c_int, c_void};

@@ -169,7 +169,7 @@ fn ask_for(engine: &'static Engine, fd: c_int, stat: &Stat) {
     let _ = with_open(fd, |open| {
         register(engine, open, stat);
         if let Some(here) = here(engine, open, false) {
-            // The real one that takes it into the log. What came of it, its own fsync will be told.
+            // The real one that takes it into the log. The program's own fsync will report what came of it.
             let _ = engine.sync_directory_names(here.who, here.directory, &here);
         }
         Ok(())

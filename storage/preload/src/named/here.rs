@@ -272,7 +272,7 @@ pub(super) fn made_below(dir: c_int, path: &CStr) {
     sys::close(fd);
 }
 
-/// Who the file at a name is, or behind a descriptor (an empty name, AT_EMPTY_PATH).
+/// The handle of the file at a name, or behind a descriptor (an empty name, AT_EMPTY_PATH).
 pub(super) fn handle(fd: c_int, name: &CStr, flags: c_int) -> Option<Handle> {
     #[repr(C)]
     struct Raw {

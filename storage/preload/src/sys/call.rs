@@ -56,7 +56,7 @@ unsafe fn instruction(nr: usize, [a, b, c, d, e, f]: [usize; 6]) -> usize {
 macro_rules! unsafe_call {
     ($nr:ident $(, $arg:expr)* $(,)?) => {{
         #[allow(unused_unsafe)]
-        // SAFETY: what is said above, by whoever wrote the name of this macro.
+        // SAFETY: as above: whoever wrote the name of this macro answers for it.
         unsafe { $crate::sys::call(libc::$nr, [$($arg as usize),*]) }
     }};
 }

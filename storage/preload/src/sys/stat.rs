@@ -82,7 +82,7 @@ pub fn fstat(fd: c_int) -> Result<Stat, Errno> {
     Ok(unsafe { stat.assume_init() }.into())
 }
 
-/// Device and inode of a file, and not its times: who was told these makes the kernel write the inode with the next
+/// Device and inode of a file, and not its times: whoever asks for these makes the kernel write the inode with the next
 /// change, which then shows a finer time (Linux 6.13).
 pub fn identity(fd: c_int) -> Result<(u64, u64), Errno> {
     match statx(fd, libc::STATX_INO) {

@@ -89,7 +89,7 @@ impl LastWord {
         self.0 as u32 & ((1 << Self::SEAT_BITS) - 1)
     }
 
-    /// The same batch, which nobody can follow who led before.
+    /// The same batch, but nobody who led before can follow it.
     pub const fn fenced(self) -> Self {
         let unit = 1 << Self::SEAT_BITS;
         let mask = ((1 << Self::FENCE_BITS) - 1) << Self::SEAT_BITS;

@@ -7,7 +7,7 @@ use crate::words::words;
 /// View of a client slot: one process.
 ///
 /// The owner word in locks and lanes is `(slot + 1) << 48 | thread pointer bits`, so that the death of an
-/// owner can be told from the outside.
+/// owner can be seen from the outside.
 #[derive(Clone, Copy)]
 pub struct Client<'a> {
     region: &'a Region,

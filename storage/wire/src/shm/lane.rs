@@ -12,7 +12,7 @@ pub struct Lane<'a> {
 }
 
 words!(Lane {
-    /// Who holds the lane ([`Owner`](super::Client) word), 0 when it is free.
+    /// The holder of the lane ([`Owner`](super::Client) word), 0 when it is free.
     owner: u64 @ 0,
     /// A lower bound of the LSN being written, 0 when nothing is in flight.
     inflight: u64 @ 8,

@@ -53,7 +53,7 @@ pub struct Metrics {
 /// Shows frames.
 pub fn top(options: &Top) -> Result<()> {
     let pool = daemons::find_one(&options.named)?;
-    // What is wrong at the beginning is an error; later it may come right again.
+    // A fault at the beginning is an error; a later one may come right again.
     let mut source = Source { pool, address: options.db.clone(), database: None };
     let mut before = Some((source.look()?, Instant::now()));
     let terminal = if options.frames.is_none() { Terminal::take()? } else { None };
@@ -88,7 +88,7 @@ pub fn top(options: &Top) -> Result<()> {
     }
 }
 
-/// Who is asked.
+/// The daemon and the database that are asked.
 struct Source {
     pool: PathBuf,
     address: Option<Address>,

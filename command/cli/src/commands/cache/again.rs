@@ -7,7 +7,8 @@ use seawall_wire::message::Kind;
 use super::asking::{Which, ask};
 use super::names::{Resolver, What};
 
-/// Tables that were rewritten have other files; those that are gone have none, and no policy any more. What holds then.
+/// Tables that were rewritten have other files; those that are gone have none, and no policy any more. Returns what
+/// holds then.
 pub(super) fn ask_again(which: &Which, psql: &str) -> Result<Listed> {
     let (control, listed) = ask(which)?;
     let resolver = Resolver { psql, directories: &listed.directories };
@@ -27,7 +28,7 @@ pub(super) fn ask_again(which: &Which, psql: &str) -> Result<Listed> {
             None => errln!("seawall: {table} does not exist any more: its policy is forgotten"),
         }
     }
-    // The last one counts: what was said of an index, before what was said of its table.
+    // The last rule counts: an index's own comes after its table's.
     found.sort_by_key(|rules| std::cmp::Reverse(rules.len()));
     let rules = found.into_iter().flatten().collect();
     let wanted = Wanted { rules, tables: tables.into_iter().map(|(table, _)| table).collect() };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use seawall_daemon::cache::{Covers, Rule};
 
-/// The files, in the order of their names. What cannot be looked at is left out.
+/// The files, in the order of their names. It leaves out those that it cannot look at.
 pub fn of(rule: &Rule) -> Vec<PathBuf> {
     let mut found = Vec::new();
     match rule.covers {

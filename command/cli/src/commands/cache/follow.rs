@@ -1,8 +1,8 @@
-//! `seawall cache refresh --follow`: tables are asked for again when one was rewritten, without being told.
+//! `seawall cache refresh --follow`: asks for tables again when one was rewritten, without another command.
 //!
 //! PostgreSQL writes a rewritten table into new files, and empties the old ones when the transaction has ended; they vanish at
-//! the next checkpoint. So a file of a table that is empty or gone, and was not before, says that there are others. What
-//! leaves no such trace, as a new index or partition, is found now and then.
+//! the next checkpoint. So a file of a table that is empty or gone, and was not before, says that there are others. A
+//! new index or partition leaves no such trace: a look now and then finds it.
 //!
 //! It is a process of its own, and not the daemon's work, because it is the user's psql that may ask the server: the daemon
 //! runs nothing that somebody gave it.
@@ -27,7 +27,7 @@ const LIST: Duration = Duration::from_secs(30);
 const REST: Duration = Duration::from_secs(5);
 /// The longest.
 const AT_LEAST: Duration = Duration::from_secs(600);
-/// How often somebody looks who follows no table: whether there is one to follow, or no daemon any more.
+/// How often a follower without a table looks: whether there is one to follow, or no daemon any more.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// What is there of a table's file.
@@ -44,12 +44,12 @@ type Seen = BTreeMap<PathBuf, State>;
 /// Looks in vain, one after the other, after which nobody believes in a daemon any more.
 const VAIN: u32 = 60;
 
-/// Follows until the daemon ends; one who `waits` goes on then.
+/// Follows until the daemon ends, and with `waits` beyond that.
 ///
 /// # Errors
-/// If no daemon can be asked, or the server cannot be asked the first time. What fails later is told, and tried again: but
-/// if for a minute nobody can say whether there is a daemon, that is the end. One who waits tells all of that, each
-/// once, and tries again.
+/// If no daemon can be asked, or the server cannot be asked the first time. Later it reports a failure and tries again,
+/// until for a minute nobody can say whether there is a daemon. With `waits` it reports all of that, each once, and
+/// tries again.
 pub fn follow(which: &Which, psql: &str, waits: bool) -> Result<()> {
     let mut follower = Follower { which, psql, seen: Seen::new(), is_owed: true, told: String::new() };
     match follower.ask() {
@@ -84,7 +84,7 @@ pub fn follow(which: &Which, psql: &str, waits: bool) -> Result<()> {
     }
 }
 
-/// Who follows.
+/// The follower.
 struct Follower<'a> {
     which: &'a Which,
     psql: &'a str,

@@ -91,7 +91,7 @@ fn list(which: &Which) -> Result<()> {
     tell(&listed, which.json)
 }
 
-/// What stays is what is there in the places that are left; a size that grows keeps everything.
+/// A cache that shrinks keeps what is in the places that are left; one that grows keeps everything.
 fn resize(how: &Resize) -> Result<()> {
     let (control, listed) = ask(&how.which)?;
     let wanted = seawall_daemon::cache::Resize { size: how.size };
@@ -131,7 +131,8 @@ fn refresh(again: &Again) -> Result<()> {
     tell(&ask_again(&again.which, &again.asking.psql)?, again.which.json)
 }
 
-/// What is to be kept and has no room competes as everything does: said when it is set, for it is easily overlooked.
+/// Files to keep that find no room compete as all others do. We say so when the policy is set, for people easily
+/// overlook it.
 fn warn_of_too_much(listed: &Listed) {
     let kept = listed.policies.iter().map(|policy| &policy.rule).filter(|rule| rule.policy == Choice::Keep);
     let wanted: u64 = kept.map(files::bytes).sum();

@@ -68,7 +68,7 @@ impl Answering {
     }
 }
 
-/// What is said of a directory whose server was not asked.
+/// The hint about a directory whose server was not asked.
 fn expected(data: &Path, psql: &str) -> String {
     let data_name = data.display();
     match Running::of(data) {

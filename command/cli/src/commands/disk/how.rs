@@ -1,4 +1,4 @@
-//! What `seawall disk` is told.
+//! The arguments of `seawall disk`.
 
 use std::path::PathBuf;
 

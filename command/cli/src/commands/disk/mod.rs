@@ -32,7 +32,7 @@ use crate::run::database;
 use crate::run::join::{self, Link};
 use crate::{interrupt, pool};
 
-/// Serves it until it is told to end.
+/// Serves it until a signal ends it.
 pub fn disk(how: &Disk) -> Result<()> {
     let image = image(how)?;
     if let Some(bytes) = how.resize {

@@ -3,7 +3,7 @@
 //!
 //! The log's records belong to the files they were written for, which the pool knows by identity. A copy has others, so
 //! nothing that is done to it touches the log, and its guard keeps a database from starting that lacks what was in the
-//! log when the copy was made. Whoever wants it nevertheless is told what may be missing.
+//! log when the copy was made. `--lower` lets it start nevertheless, and says what may be missing.
 
 mod owner;
 

@@ -13,7 +13,7 @@ use seawall_media::identity;
 use crate::commands::inspect;
 use crate::pool::is_served;
 
-/// Of how many files the names are told.
+/// As many files are named, others counted.
 const NAMED: usize = 4;
 
 /// What a guard stands for.

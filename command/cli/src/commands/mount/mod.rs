@@ -104,7 +104,7 @@ pub fn mount(how: &Mount) -> Result<()> {
 /// Unmounts.
 pub fn umount(how: &Umount) -> Result<()> {
     const PATIENCE: Duration = Duration::from_secs(60);
-    /// Nobody waits longer without being told what for.
+    /// After this time `umount` says what it waits for.
     const SILENCE: Duration = Duration::from_secs(2);
     let backing = mountpoint::unmount(&how.mountpoint)?;
     // The claim on the backing directory is given up when the log is closed.
@@ -140,7 +140,7 @@ fn goes_on(backing: &Path) -> String {
     }
 }
 
-/// Starts ourselves again, away from the terminal, and waits until the mount is there or an error is said.
+/// Starts ourselves again, away from the terminal, and waits until the mount is there or has failed.
 fn in_background() -> Result<()> {
     let mut command = ourselves()?;
     command.args(["--foreground", "--background"]);

@@ -1,6 +1,6 @@
 //! syncfs(2) does not reach a mount: Linux syncs the pages it keeps back itself, asks a FUSE file system nothing, and
-//! says that all is durable. What the log holds is; what was never fsynced is not. So a database that is told to rely
-//! on it is refused.
+//! says that all is durable. That is true of what the log holds, and false of what was never fsynced. So the mount
+//! refuses a database whose settings rely on it.
 
 use std::path::Path;
 

@@ -14,7 +14,7 @@ pub struct Setting {
     pub why: &'static str,
 }
 
-/// Everything that is said.
+/// The whole advice.
 #[derive(Debug, Serialize)]
 pub struct Advice {
     pub database: &'static str,

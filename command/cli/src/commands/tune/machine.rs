@@ -12,7 +12,7 @@ use seawall_media::Medium;
 
 use super::advice::Setting;
 
-/// Who set so much has thought of it.
+/// Whoever set so much has thought about it.
 const ENOUGH_NS: u64 = 50_000;
 
 const HALT_POLL: Setting = Setting {

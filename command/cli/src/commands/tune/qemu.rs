@@ -118,7 +118,7 @@ fn pmem_bytes(wanted: u64) -> u64 {
 
 fn pmem(backing: &Backing, wanted: &Wanted) -> Vec<String> {
     let (file, bytes) = (backing.path.display(), mib(pmem_bytes(wanted.size)));
-    // What is flushed to the memory controller is durable, in the words that the guest's kernel has for it.
+    // A flush to the memory controller makes data durable, in the words that the guest's kernel has for it.
     let durable = backing.medium == Medium::Pmem;
     let pmem = if durable { "on" } else { "off" };
     let most = mib(wanted.memory + pmem_bytes(wanted.size).next_multiple_of(1 << 30) + (1 << 30));

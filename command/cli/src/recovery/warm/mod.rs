@@ -1,4 +1,4 @@
-//! What memory held of a database's files before the machine restarted is brought back when it has.
+//! Brings back what memory held of a database's files before the machine restarted.
 //!
 //! ```text
 //! every minute: the page cache's share of each piece ─▶ a note

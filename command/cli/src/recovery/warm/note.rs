@@ -46,7 +46,7 @@ impl Note {
         Self::parse(&fs::read_to_string(kept::file(data, "warm")).ok()?)
     }
 
-    /// Keeps it. What cannot be written will not be known, as before the first one.
+    /// Keeps it. If it cannot be written, the next start will not know it, as before the first one.
     pub fn keep(&self, data: &Path) {
         let _ = kept::write_text(data, "warm", self.text().as_bytes());
     }

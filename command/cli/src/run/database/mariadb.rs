@@ -20,7 +20,7 @@ pub fn directory(arguments: &[OsString]) -> PathBuf {
     value(arguments).or_else(|| value(&from_files(arguments))).unwrap_or_else(|| PathBuf::from(DEFAULT))
 }
 
-/// True if the server was told to run as root, which it does not by itself.
+/// True if an option has the server run as root, which it does not do by itself.
 pub fn stays_root(arguments: &[OsString]) -> bool {
     let all: Vec<OsString> = from_files(arguments).iter().chain(arguments).cloned().collect();
     options::value(&all, "--user", "-u")

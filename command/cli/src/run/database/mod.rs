@@ -103,8 +103,8 @@ pub fn presets() -> Vec<&'static str> {
     Preset::of_programs().map(Preset::name).collect()
 }
 
-/// What a preset looks for. SQLite's databases, which so many programs have, are told by their content and have a guard
-/// that is met.
+/// What a preset looks for. SQLite's databases, which so many programs have, are recognised by their content and have a
+/// guard that is met.
 pub fn kinds(preset: Preset) -> Vec<Preset> {
     if preset == Preset::Any { vec![Preset::Sqlite, Preset::Any] } else { vec![preset] }
 }

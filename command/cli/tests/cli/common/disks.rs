@@ -235,7 +235,7 @@ impl Model {
             .collect()
     }
 
-    /// What was read is right; what was written is there from now on.
+    /// A read is right; bytes that were written are there from now on.
     pub fn check(&mut self, op: &Op, found: &[u8]) {
         match op {
             Op::Read(at, len) => assert!(self.bytes[*at as usize..][..*len] == *found, "read at {at}"),

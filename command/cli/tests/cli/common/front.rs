@@ -1,5 +1,5 @@
-//! A process that reads and writes through the block cache as a front does: told what to do line by line, so that a
-//! test says when. The library itself is not needed: it is the daemon's part that is tested with this.
+//! A process that reads and writes through the block cache as a front does. It gets its commands line by line, so that
+//! a test says when. The library itself is not needed: it is the daemon's part that is tested with this.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

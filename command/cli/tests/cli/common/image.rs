@@ -103,8 +103,8 @@ impl Image {
         let made = paths("made");
         expected
             .extend(made.iter().filter(|path| path.exists()).map(|path| (path.clone(), after[path].clone())));
-        assert_eq!(after, expected, "{words:?}: the right one is what was said");
-        // Nothing was said in vain.
+        assert_eq!(after, expected, "{words:?}: the right one is what the dry run said");
+        // The dry run named nothing in vain.
         let wrong =
             [made.iter().find(|path| before.contains_key(*path)), made.iter().find(|path| !path.exists())];
         assert_eq!(wrong, [None, None], "{words:?}");

@@ -1,4 +1,4 @@
-//! Processes that write and sync all the time, and what they were told is durable.
+//! Processes that write and sync all the time, and what was acknowledged to them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::{Place, cc, child, kill, wait_for, wait_for_end};
 
 pub const PROCESSES: usize = 3;
 
-/// Processes that write and sync all the time, and what they were told is durable.
+/// Processes that write and sync all the time, and what was acknowledged to them.
 pub struct Load {
     run: Child,
     ledger: PathBuf,
@@ -95,7 +95,7 @@ impl Drop for Load {
     }
 }
 
-/// Every process' writes up to what it was told.
+/// Every process' writes are there up to the last acknowledged one.
 pub fn check(place: &Place, acknowledged: [u64; PROCESSES]) {
     for (i, count) in acknowledged.into_iter().enumerate() {
         let bytes = fs::read(place.file(&format!("p{i}-wal"))).expect("a file");

@@ -227,7 +227,7 @@ pub fn wait_for(what: &str, is_so: impl FnMut() -> bool) {
     wait_at_most(Duration::from_secs(20), what, is_so, String::new);
 }
 
-/// The same of something that takes longer, and what else is said where it is waited for in vain. How long it took.
+/// The same for something that takes longer; `tell` adds to the message if it never comes. Returns how long it took.
 #[track_caller]
 pub fn wait_at_most(
     limit: Duration,

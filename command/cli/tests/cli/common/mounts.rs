@@ -9,7 +9,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::{Place, Said, is_root, wait_for};
 
-/// What this thread mounts from now on, nobody else sees.
+/// Nobody else sees what this thread mounts from now on.
 pub fn have_a_namespace() {
     unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)

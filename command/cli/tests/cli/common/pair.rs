@@ -67,8 +67,8 @@ impl Scene {
         host.seawall(&[&["takeover", &pool, "--keeper", &keeper, "--data", &data], more].concat())
     }
 
-    /// What the data's disk had not been given when the host was lost goes: all but the first block. False, and nothing goes, if
-    /// some of it was given to the disk by then.
+    /// The data's disk loses what it had not been given when the host was lost: all but the first block. False, and
+    /// nothing is lost, if it had been given some of that by then.
     pub fn lose_page_cache(&self, blocks: usize) -> bool {
         let (any, data) = (self.place.file("none").display().to_string(), self.data());
         let keepers = self.keepers.iter().flat_map(|keeper| ["--keeper", &keeper.address]);
@@ -85,7 +85,7 @@ impl Scene {
     }
 }
 
-/// What a former writer wrote may not count, and whoever waits for it must hear so.
+/// A former writer's bytes may not count, and whoever waits for them must hear so.
 pub fn gets_an_error(mut writer: Writer) -> Said {
     let stdin = writer.run.stdin.as_mut().expect("piped");
     // It may be gone already.

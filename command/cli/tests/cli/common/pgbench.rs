@@ -25,7 +25,7 @@ pub struct Ledger {
     begun: u64,
 }
 
-/// One run, that goes on until its clients are told an error.
+/// One run, which goes on until its clients get an error.
 pub struct Clients {
     run: u64,
     pgbench: Child,
@@ -68,7 +68,7 @@ impl Ledger {
         clients
     }
 
-    /// What the clients of a run that has ended were told, by client.
+    /// What was acknowledged to the clients of a run that has ended, by client.
     fn acknowledged(&self, run: u64) -> BTreeMap<u64, Acknowledged> {
         let mut all = BTreeMap::<u64, Acknowledged>::new();
         for notes in fs::read_dir(self.directory.join(run.to_string())).expect("a run").flatten() {
@@ -117,9 +117,9 @@ impl Ledger {
                 sum.transfers += told.transfers;
             }
         }
-        // A client that was told nothing may have one row.
+        // A client without an acknowledgement may have one row.
         let untold = found.iter().find(|((run, _), there)| *run < live.run && **there > 1);
-        assert_eq!(untold, None, "rows that nobody was told of");
+        assert_eq!(untold, None, "rows that were acknowledged to nobody");
         let sql = "SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts) = coalesce(sum(delta), 0), count(*) \
                    FROM pgbench_history";
         let answer = database.sql(host, sql).expect("it answers").concat();
@@ -140,7 +140,7 @@ impl Clients {
         });
     }
 
-    /// True if all of them were told an error.
+    /// True if all of them got an error.
     pub fn have_ended(&mut self) -> bool {
         self.pgbench.try_wait().expect("a child").is_some()
     }

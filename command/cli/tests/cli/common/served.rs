@@ -1,4 +1,4 @@
-//! A daemon that is started by hand, and told what to serve.
+//! A daemon that a test starts by hand, with requests that name what to serve.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -1,4 +1,4 @@
-//! A real PostgreSQL, without Seawall: somebody who knows which files a table has.
+//! A real PostgreSQL, without Seawall: it knows which files a table has.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;

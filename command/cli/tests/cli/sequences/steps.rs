@@ -116,7 +116,7 @@ impl Disk {
         answers.into_iter().map(|(_, writes)| writes).collect()
     }
 
-    /// Cuts the power, replays the log, and looks at what there is. What is wrong of which sequence.
+    /// Cuts the power, replays the log, and looks at what there is. Returns what is wrong of which sequence.
     pub fn cut(&mut self, histories: &[&History]) -> Vec<String> {
         let running = self.running.take().expect("it runs");
         self.volume.cut(running);

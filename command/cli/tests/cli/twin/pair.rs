@@ -1,4 +1,4 @@
-//! A server and its twin below `seawall twin`, and who is killed of them.
+//! A server and its twin below `seawall twin`, and which of them is killed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -240,12 +240,12 @@ impl Pair {
         found
     }
 
-    /// What whoever serves has.
+    /// The contents of the server that serves.
     pub fn contents(&self) -> Contents {
         contents(&mut self.redis())
     }
 
-    /// What a server says that is started on its directory without us.
+    /// What a server says when it is started on its directory without us.
     pub fn start_on_the_former_directory(&self) -> String {
         let words = self.server(&self.at("home"), &self.at("c"));
         let ran = Command::new(&words[0]).args(&words[1..]).output().expect("it runs");

@@ -11,7 +11,7 @@ use seawall_lab::trial::record::{self, Record};
 use super::{one_sided, options, report, turns};
 use crate::common::{Alone, SIDES};
 
-/// A load on its database, bare, under Seawall and told not to sync; its work is checked.
+/// A load on its database, bare, under Seawall and without syncs; its work is checked.
 fn measured(load: &str, undurable: &str, database: &str) {
     let alone = Alone::new();
     // LMDB's program times no transaction.
@@ -85,7 +85,7 @@ fn puts_are_a_load_of_etcd_on_a_mount() {
     assert_eq!(turns(&alone), ["fs", "fs-again", "mount"]);
 }
 
-/// As root, who mounts it; elsewhere the reason is told.
+/// Where the lab is root, and can mount it; elsewhere the error gives the reason.
 #[test]
 fn data_lies_on_a_disk_that_takes_its_time_over_each_flush() {
     let alone = Alone::new();

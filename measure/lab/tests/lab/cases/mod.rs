@@ -1,4 +1,4 @@
-//! Cases, really run, in small: what is kept, what is said, what is refused.
+//! Cases, really run, in small: what they keep, what they say, what they refuse.
 
 mod loads;
 
@@ -164,7 +164,7 @@ fn orders_and_payments_are_checked_after_a_run_and_after_a_kill() {
     assert!(notebook.contains("after every process was killed"), "{notebook}");
 }
 
-/// As root, where control groups hold devices to rates; elsewhere the reason is told, and nothing pretended.
+/// As root, where control groups hold devices to rates; elsewhere the record has the reason, and nothing is pretended.
 #[test]
 fn stand_ins_for_disks_are_held_to_their_rate_named_and_removed() {
     let alone = Alone::new();

@@ -33,7 +33,7 @@ impl<'a> TableCheck<'a> {
         }
     }
 
-    /// How often each row was updated, and what nobody was told about. Rows that were not seen are problems.
+    /// How often each row was updated, and the operations that nobody saw acknowledged. Rows that were not seen are problems.
     pub fn finish(self) -> (Vec<Option<u64>>, HashSet<Operation>) {
         for (custid, _) in (1..).zip(&self.updates).filter(|(_, updates)| updates.is_none()) {
             self.report.problem(format!("schema {} row {custid}: missing", self.schema));

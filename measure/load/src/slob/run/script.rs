@@ -1,4 +1,4 @@
-//! EXTERNAL_SCRIPT: a program of the user's that is told when a run begins and ends.
+//! EXTERNAL_SCRIPT: a program of the user's that we call when a run begins and when it ends.
 
 use std::process::{Command, Stdio};
 

@@ -20,7 +20,7 @@ pub enum Table {
     Stock,
     /// A part of a warehouse's customers.
     District,
-    /// Who buys.
+    /// The buyers.
     Customer,
     /// Payments.
     History,

@@ -119,7 +119,7 @@ impl Pool {
         pool
     }
 
-    /// What `run` and `mount` are told about the block cache.
+    /// The options of `run` and `mount` for the block cache.
     pub fn cache(&self) -> &'static [&'static str] {
         if self.has_cache { &["--cache", "256M", "--cache-block", "4K"] } else { &[] }
     }

@@ -63,8 +63,8 @@ impl Client {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What is said before the mark. Both outputs may come in pieces, and who reads one that has nothing to say
-    /// waits for ever.
+    /// The answer before the mark. Both outputs may come in pieces, and a reader of one that has nothing to say waits
+    /// for ever.
     fn read(&mut self, mark: &str) -> Result<String> {
         let (end, mut text, mut error) = (Instant::now() + PATIENCE, Vec::new(), Vec::new());
         let tail = format!("{mark}\n");
@@ -79,7 +79,7 @@ impl Client {
                 return self.last_words(error);
             }
         }
-        // What went wrong was said before the mark.
+        // The text of an error came before the mark.
         if self.wait_for(Duration::ZERO)?.is_some_and(|(_, failed)| failed) {
             append(&mut self.errors, &mut error)?;
         }

@@ -19,7 +19,7 @@ use crate::machine::{self, process};
 use crate::model::{Reading, Sample, Snapshot, Target};
 
 const NAME: &str = "seawall awr";
-/// In the text of every statement of ours: what capturing costs the server is told apart by it.
+/// In the text of every statement of ours, to separate what capturing costs the server from the rest.
 pub const MARK: &str = "/* seawall awr */";
 const PATIENCE: Duration = Duration::from_secs(5);
 

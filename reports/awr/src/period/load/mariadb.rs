@@ -39,7 +39,7 @@ pub fn fill(period: &mut Period, deltas: &Deltas) {
 }
 
 /// Transactions of MariaDB, of which it has no count of its own: `Handler_commit` counts statements and engines as
-/// well. It is what was said to be committed or rolled back; with autocommit nobody says so, but the binary log knows,
+/// well. It is the number of COMMIT and ROLLBACK statements; with autocommit there are none, but the binary log knows,
 /// and without one every statement that writes is a transaction.
 pub fn mariadb_transactions(status: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let sum = |names: &[&str]| {

@@ -14,8 +14,8 @@ use crate::format::NameChange;
 pub enum Making {
     /// It makes one: there is none.
     New,
-    /// It opens the one that is there, and makes none, if it can help it: who has removed it meanwhile has a record of that, and
-    /// this one would have none.
+    /// It opens the one that is there, and makes none, if it can help it: a process that has removed it meanwhile has a record
+    /// of that, and this one would have none.
     Opens,
     /// It does whatever the kernel does: something else is there, or the log does not know of it.
     Other,

@@ -8,8 +8,8 @@
 //!
 //! The file system keeps a prefix of the changes of names (ext4 with a journal, XFS; on other file systems none are
 //! logged), and the log has at least that prefix. So it is enough to know where each name leads in the end, and where
-//! it led before: whatever prefix is there, each name is where one of these changes left it. Files are told apart by
-//! their handles, never by their names. [`plan`] is the decision table.
+//! it led before: whatever prefix is there, each name is where one of these changes left it. Files are distinguished
+//! by their handles, never by their names. [`plan`] is the decision table.
 
 mod group;
 mod history;

@@ -1,4 +1,4 @@
-//! A mirrored log in use, its devices, which fail when they are told to, and what a power cut leaves.
+//! A mirrored log in use, its devices, which fail on demand, and what a power cut leaves.
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ pub const EIO: i32 = 5;
 
 struct Died;
 
-/// The devices: they fail, and whoever writes dies, when they are told to.
+/// The devices: they fail, and whoever writes dies, on demand.
 pub struct Devices {
     files: [File; 2],
     pub fails: Cell<Option<usize>>,

@@ -81,12 +81,12 @@ impl Copies for Kept {
         let state = lock(&self.state);
         let mut lent = Lent::default();
         if !state.may_be_shared() {
-            // Nothing of any number: who took this for the newest ones would go on with those that it has.
+            // Nothing, and no number: a process that took this for the newest ones would go on with those that it has.
             return lent;
         }
         lent.given = state.given;
         for (keeper, connection) in state.writer.shared().enumerate() {
-            // Who gets none has this process send.
+            // A process that gets none has this one send.
             if let Some(connection) = connection.and_then(|fd| fd.try_clone_to_owned().ok()) {
                 lent.keepers |= 1 << keeper;
                 lent.connections.push(connection);
