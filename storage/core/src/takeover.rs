@@ -18,6 +18,7 @@ use seawall_stats::Clock;
 use seawall_wire::shm::{Header, Shape, Shm};
 
 use crate::destage::count_free;
+use crate::file::BORN;
 use crate::format::ROOTS;
 use crate::pool::{self, Pool, mapped_by_others, open_own};
 use crate::{AttachError, Engine};
@@ -186,7 +187,7 @@ fn lay_out(file: &File, shape: Shape, pool: &Pool) -> io::Result<()> {
     let region = Region::map(file, len, false).map_err(|e| io::Error::other(format!("{e:?}")))?;
     Header::format(&region, pool.uuid(), u128::from_le_bytes(pool::boot()), shape, Clock::calibrate());
     let shm = Shm::open(region).map_err(|_| io::Error::other("cannot open the new run-time memory"))?;
-    let next = pool.retired().load(&pool.region).unwrap_or(0) + 1;
+    let next = pool.retired().load(&pool.region).unwrap_or(0).max(BORN) + 1;
     shm.header().next_lsn().store(next, SeqCst);
     Ok(())
 }

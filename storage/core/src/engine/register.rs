@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::attach::Engine;
 use super::names::{Place, Turn};
 use crate::Owner;
-use crate::file::{Begins, FileRef, Flag, Inside, Newcomer, Slot, UNBORN, index};
+use crate::file::{BORN, Begins, FileRef, Flag, Inside, Newcomer, Slot, UNBORN, index};
 use crate::format;
 use crate::table::{self, TableError};
 
@@ -42,6 +42,10 @@ impl Engine {
         let next = self.next_lsn();
         let is_unborn = matches!(newcomer.begins, Begins::InLogWithName | Begins::Unborn);
         let on_disk = if is_unborn { UNBORN } else { next - 1 };
+        debug_assert!(
+            is_unborn || on_disk >= BORN,
+            "a file that is on the disk does not look as if it were not"
+        );
         let vacant = self.slots().filter(|slot| slot.is_vacant()).map(Slot::number);
         if newcomer.is_directory {
             table::expect_names(self.pool())?;

@@ -61,4 +61,6 @@ pub use reference::FileRef;
 pub use register::{Begins, Newcomer};
 pub use slot::{Counters, Slot, Stand};
 pub use state::{Flag, KeptOut, SUSPENDED_AT_MOST, State};
+#[cfg(feature = "std")]
+pub(crate) use watermark::BORN;
 pub use watermark::UNBORN;

@@ -14,8 +14,8 @@ use crate::thread::Thread;
 /// The watermark of a file of which the disk may know nothing ([`Flag::UNBORN`](super::Flag)): recovery makes such a
 /// file again if its directory's log says what it was. It is older than any record about the file.
 pub const UNBORN: u64 = 0;
-/// The lowest watermark of a file that is on the disk.
-pub(super) const BORN: u64 = 1;
+/// The lowest watermark of a file that is on the disk. No record has it: the first LSN is higher.
+pub(crate) const BORN: u64 = 1;
 
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 

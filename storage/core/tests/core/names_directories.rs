@@ -224,6 +224,22 @@ fn a_directory_takes_the_place_of_an_empty_one() {
     }
 }
 
+/// In a new log it looked like one that the disk never had, and recovery refused a log that says that it is gone.
+#[test]
+fn a_directory_that_entered_before_the_first_record_may_go() {
+    let world = World::new(16 << 20);
+    let (part, above) = (Directory::below(&world, "part"), Directory::of(&world));
+    let front = Front::of(&world, &above).above(&[&part]);
+    let remove = || fs::remove_dir(above.at("part")).map_err(|_| Errno::IO);
+    naming::removing_directory(&front, c"part", remove).expect("removed");
+    assert!(!above.fsync(), "it is a record");
+    drop(front);
+    drop((above, part));
+    let (done, dir, _memory) = world.recover();
+    assert_eq!(done.expect("a recovery").live, 1);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
 /// Whatever that is: no record says that it may go.
 #[test]
 fn a_removed_directory_in_which_the_disk_has_something_stays() {
@@ -384,10 +400,11 @@ fn a_directory_moves_into_one_that_was_below_it_and_has_moved_on() {
 #[test]
 fn a_directory_is_not_put_below_itself_and_no_record_says_so() {
     let world = World::new(16 << 20);
-    let written = Written::new(&world);
     let below = Directory::below(&world, "tmp/below");
+    let written = Written::new(&world);
     let front = Front::of(&world, &written.above).above(&[&written.part]);
-    for into in [&written.part, &below] {
+    for into in [&below, &written.part] {
+        assert!(written.are_in_log() && world.engine.state(below.name).has(Flag::TRACKED));
         let into = Front::of(&world, into);
         let before = world.engine.next_lsn();
         let rename = |_| rustix::fs::rename(front.path(c"tmp"), into.path(c"tmp"));
@@ -396,6 +413,7 @@ fn a_directory_is_not_put_below_itself_and_no_record_says_so() {
         let aside = |_| Err::<(), _>(Errno::ACCESS);
         let done = naming::moving_across((&into, c"rows"), (&front, c"rows"), How::Plain, aside);
         assert_eq!(done, Err(Errno::ACCESS), "the other way round it is the kernel's affair");
+        [&written.above, &written.part, &below].iter().for_each(|directory| _ = directory.fsync());
     }
 }
 
