@@ -122,7 +122,7 @@ impl Daemon {
         self.world.step();
         let known = self.world.known(above, &name).filter(|known| known.inode == inode);
         let entered = known.and_then(|known| {
-            let new = New { name: &name, file: known.handle?, attributes: known.attributes, inode };
+            let new = New { file: known.handle?, attributes: known.attributes, inode };
             turn.takes_in(&new, &|| self.entries(folder), |record| self.enter_new(folder, record))
         });
         turn.finish();

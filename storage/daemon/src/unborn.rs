@@ -86,7 +86,7 @@ fn enter(
         return Err(LATER);
     }
     let file = newcomer.handle().ok_or(BYPASS)?;
-    let new = New { name: name.as_bytes(), file, attributes: Attributes::of(stat), inode };
+    let new = New { file, attributes: Attributes::of(stat), inode };
     let kept = || {
         let entries = entries(fd, stat.st_uid)?;
         Some(entries.into_iter().filter(|entry| is_kept(&entry.name)).collect())

@@ -125,7 +125,7 @@ pub fn outside<R, const N: usize>(
     let inode = |fd: &BorrowedFd<'_>| fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)).ok();
     let shrinking = fds.iter().filter(|_| takes).filter_map(inode);
     let leave = || fds.iter().filter_map(|fd| here(log, *fd)).for_each(|here| naming::leaving(&here));
-    log.engine.outside(known, shrinking, leave, call)
+    log.engine.outside(Some(log.me()), known, shrinking, leave, call)
 }
 
 /// A directory was made, in one that the log does not know: if that was made lately itself, so was this one.

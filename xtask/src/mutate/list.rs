@@ -149,17 +149,21 @@ mutants! {
         "names: exchanged": "over.filter(|_| exchanged)" => "over.filter(|_| exchanged && !{m})",
         "names: what a symbolic link says": "by_mark.or_else(|| self.link_at(at, here))" => "by_mark.or_else(|| self.link_at(at, here).filter(|_| !{m}))",
         "names: linked from a directory that is behind": "self.file(file).seen.extend(before);" => "if !{m} { self.file(file).seen.extend(before); }",
-        "names: the newest content": "self.contents.values().max().copied()" => "(if {m} { self.contents.values().min() } else { self.contents.values().max() }).copied()",
     }
     "storage/core/src/engine/names.rs" {
+        "names: a new directory beside a change outside": "!self.is_seen_by_all() ||" => "!({m} || self.is_seen_by_all()) ||",
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
         "names: a process that died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
     }
     "storage/core/src/engine/names/unborn.rs" {
         "names: a new directory without what is in it": "entries.iter().all(|entry| turn.log(&entry.made()))" => "entries.iter().all(|entry| {m} || turn.log(&entry.made()))",
-        "names: a new directory without its name": "if !self.log(&NameChange::Made { name: new.name, file: new.file, attributes }) {" => "if !({m} || self.log(&NameChange::Made { name: new.name, file: new.file, attributes })) {",
+    }
+    "storage/core/src/engine/names/outside.rs" {
+        "names: a change outside that does not count": "let _under_way = self.begins_outside(who);" => "let _under_way = self.begins_outside(who.filter(|_| !{m}));",
+        "names: a change outside that does not look": "while self.directories() != seen {" => "while self.directories() != seen && !{m} {",
     }
     "storage/core/src/engine/names/syncing.rs" {
+        "names: synced into the log beside a change outside": "!self.engine.is_seen_by_all()" => "!({m} || self.engine.is_seen_by_all())",
         "names: a sync that something came between": "let is_covered = self.place.changed() == changed;" => "let is_covered = {m} || self.place.changed() == changed;",
     }
     "storage/core/src/engine/names/moves.rs" {

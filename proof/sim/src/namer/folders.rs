@@ -150,7 +150,7 @@ impl Namer {
         let shrinking = folders.iter().filter(|_| takes).map(|folder| self.inode_of(*folder));
         let entered =
             || folders.iter().filter_map(|of| self.here(*of)).for_each(|here| naming::leaving(&here));
-        self.engine.outside(known, shrinking, entered, call)
+        self.engine.outside(Some(self.who()), known, shrinking, entered, call)
     }
 
     /// Asks the daemon for a directory, and waits for its answer. True: the log knows it now.

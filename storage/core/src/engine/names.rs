@@ -42,6 +42,7 @@
 mod contents;
 mod made;
 mod moves;
+mod outside;
 mod syncing;
 #[cfg(feature = "std")]
 mod unborn;
@@ -179,7 +180,7 @@ impl Engine {
         let changed = place.changed();
         inside.track(self.has_room());
         let turn = Turn { engine: self, who, directory, place, inside: Some(inside) };
-        if !record(&turn) || !turn.is_in_log() {
+        if !self.is_seen_by_all() || !record(&turn) || !turn.is_in_log() {
             turn.leave();
         }
         if let Some(inside) = &turn.inside {

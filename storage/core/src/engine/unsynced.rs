@@ -181,5 +181,6 @@ impl Engine {
         client.around().store(0, SeqCst);
         client.around_next().store(0, SeqCst);
         client.is_given_up().store(0, SeqCst);
+        client.outside().store(0, SeqCst);
     }
 }

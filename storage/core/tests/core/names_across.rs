@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::rc::Rc;
 
 use crate::common::World;
 use crate::common::directory::{Directory, attributes, handle, names};
-use seawall_core::Turn;
+use crate::common::front::Front;
 use seawall_core::file::Flag;
 use seawall_core::format::{Across, NameChange};
+use seawall_core::naming::{self, Directory as _, How};
+use seawall_core::{Errno, Turn};
+use seawall_media::sim;
 
 /// What the disk has when the power goes.
 #[derive(Clone, Copy, Debug)]
@@ -243,4 +248,46 @@ fn a_move_that_never_came_leaves_the_file_where_it_was() {
             assert_eq!(found, [Some("dear reader".into()), None], "directory {left} left, {is_captured}");
         }
     }
+}
+
+/// Its process dies with the first record that it makes.
+struct Dies;
+
+impl sim::Observer for Dies {
+    fn fenced(&self, _site: sim::Site) {
+        resume_unwind(Box::new(Self));
+    }
+}
+
+/// The directory that it left had nothing to retire, so the record in the other one said for ever that it may lack the move.
+#[test]
+fn a_process_that_dies_between_the_two_records_of_a_move_has_moved_nothing() {
+    let world = World::new(16 << 20);
+    let (from, to) = (Directory::below(&world, "tmp"), Directory::below(&world, "new"));
+    let path = from.make("mail");
+    fs::write(&path, "dear reader").expect("written");
+    assert!(from.sync("mail"));
+    let dead = world.dead();
+    let source = world.engine.enter_directory(dead, from.name, &from);
+    let target = world.engine.enter_directory(dead, to.name, &to);
+    sim::install(Some(Rc::new(Dies)));
+    let file = handle(&path);
+    let moves = || source.log_move(&target, (b"mail", b"mail"), file, None);
+    let moved = catch_unwind(AssertUnwindSafe(moves));
+    sim::install(None);
+    assert!(moved.is_err_and(|why| why.is::<Dies>()));
+    std::mem::forget((source, target));
+    // Somebody else goes on in the one, and nobody in the other.
+    from.turn().finish();
+    from.fsync();
+    let here = Front::of(&world, &from);
+    let source = here.at(c"mail");
+    let rename = |_| fs::rename(&path, from.at("letter")).map_err(|_| Errno::IO);
+    naming::moving_within(&here, ((c"mail", source), c"letter"), How::Plain, rename).expect("renamed");
+    assert!(!from.fsync(), "it is in the log");
+    drop((from, to));
+    let (done, dir, _memory) = world.recover();
+    done.expect("a recovery");
+    assert_eq!(names(&dir.path().join("tmp")), ["letter"]);
+    assert_eq!(names(&dir.path().join("new")), [""; 0]);
 }

@@ -235,3 +235,26 @@ fn what_a_refused_removal_finds_gone_does_not_come_back_by_its_record() {
     done.expect("a recovery");
     assert_eq!(names(dir.path()), Vec::<String>::new());
 }
+
+/// The rename was made between the two steps of a thread that had just made the file where it had been, and that made a record of
+/// it there: after a power cut the file was at both places.
+#[test]
+fn a_directory_does_not_enter_the_log_beside_a_change_that_has_not_found_it() {
+    let world = World::new(16 << 20);
+    let directory = directory::Directory::of(&world);
+    let is_in_log = |name| world.engine.state(name).has(Flag::TRACKED);
+    let beside = |what: &dyn Fn()| {
+        let known = world.engine.directories();
+        world.engine.outside(Some(world.who(1)), known, std::iter::empty(), || (), what);
+    };
+    let turn = directory.turn();
+    turn.leave();
+    turn.finish_outside();
+    beside(&|| {
+        directory.fsync();
+        assert!(!is_in_log(directory.name), "by a sync");
+    });
+    directory.fsync();
+    assert!(is_in_log(directory.name), "nothing is under way any more");
+    beside(&|| assert!(!is_in_log(directory.unborn("part", &["rows"]).name), "a new one"));
+}

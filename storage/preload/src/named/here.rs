@@ -236,7 +236,7 @@ pub(super) fn outside<R, const N: usize>(
 ) -> R {
     let Some(engine) = session::joined() else { return call() };
     let shrinking = paths.iter().filter(|_| takes).filter_map(|(dir, path)| above(*dir, path));
-    engine.outside(known, shrinking, || entered(paths), call)
+    engine.outside(owner::current(engine), known, shrinking, || entered(paths), call)
 }
 
 #[cold]

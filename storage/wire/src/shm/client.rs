@@ -27,6 +27,8 @@ words!(Client {
     around_next: u32 @ 20,
     /// 1: a sync did not wait for the end of one of them. This process writes around the log no more.
     is_given_up: u32 @ 24,
+    /// This process's changes of names in directories that it did not find in the log, under way.
+    outside: u32 @ 28,
 });
 
 impl<'a> Client<'a> {

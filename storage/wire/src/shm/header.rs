@@ -74,6 +74,9 @@ words!(Header {
     exhausted: u32 @ 268,
     /// Where the search for a free segment starts: none below it is likely to be free.
     segment_cursor: u32 @ 260,
+    /// The clients' changes of names outside the log that are under way ([`Client`](super::Client)), at least: those of processes
+    /// that died are never taken off.
+    outside: u32 @ 340,
     /// 1 once a process has said that pages of a data file can tear: the next ones say nothing.
     told_torn: u32 @ 336,
     /// Whether a file that was synced elsewhere is noted ([`Stray`](super::Stray)), and the bytes of its path.

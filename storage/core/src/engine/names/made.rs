@@ -58,31 +58,4 @@ impl Engine {
         }
         is_taken
     }
-
-    /// Runs a call that changes names in directories not all of which were in the log a moment ago. `known`:
-    /// [`directories`](Self::directories) before they were looked for. Of the directories in `shrinking` the call may take
-    /// names away, or give them to files that were there. `entered`: one may have entered the log without what was changed in it
-    /// meanwhile, and has to leave it.
-    pub fn outside<R>(
-        &self,
-        known: u32,
-        shrinking: impl Iterator<Item = (u64, u64)>,
-        entered: impl Fn(),
-        call: impl FnOnce() -> R,
-    ) -> R {
-        if self.has_directories() {
-            shrinking.for_each(|inode| self.shrinks(inode));
-        }
-        // Before the change as well: until it has left, the power must not fail.
-        let mut seen = known;
-        while self.directories() != seen {
-            seen = self.directories();
-            entered();
-        }
-        let done = call();
-        if self.directories() != known {
-            entered();
-        }
-        done
-    }
 }

@@ -56,6 +56,10 @@ impl<P: Place> Turn<'_, P> {
         let slot = inside.slot();
         slot.count_real_sync();
         let covered = inside.covered(true);
+        if !self.engine.is_seen_by_all() {
+            // Nor may a change of a name that is under way.
+            inside.was_changed();
+        }
         self.place.sync(slot.is_synced_with_files()).inspect_err(|error| slot.sync_failed(*error))?;
         let is_covered = self.place.changed() == changed;
         if !is_covered {

@@ -1,16 +1,15 @@
 //! A new directory enters the log before the disk has it.
 //!
-//! The log of the one above has its name, and its own gets a record of each name that is in it by then. So nothing waits for
-//! the disk: recovery makes such a directory again, if the disk never had it, and then what is in it.
+//! The log of the one above has its name since it was made, or since that one entered. Its own gets a record of each name that
+//! is in it by then. So nothing waits for the disk: recovery makes such a directory again, if the disk never had it, and then
+//! what is in it.
 
 use super::{Place, Turn};
 use crate::format::{Attributes, Handle, NameChange};
 
 /// A directory that was made lately.
 #[derive(Clone, Copy, Debug)]
-pub struct New<'a> {
-    /// Its name.
-    pub name: &'a [u8],
+pub struct New {
     /// Its identity.
     pub file: Handle,
     /// Its attributes now.
@@ -49,7 +48,7 @@ impl<P: Place> Turn<'_, P> {
     /// [admitted](crate::Registered::admit_with_names) with what it gets. `None`: it stays outside, and its next sync is real.
     pub fn takes_in<R>(
         &self,
-        new: &New<'_>,
+        new: &New,
         entries: &dyn Fn() -> Option<Vec<Entry>>,
         register: impl FnOnce(&dyn Fn(&Turn<'_, P>) -> bool) -> R,
     ) -> Option<R> {
@@ -57,10 +56,6 @@ impl<P: Place> Turn<'_, P> {
         let is_as_made = || engine.is_as_made(new.inode, &new.file, &new.attributes);
         // The look before spares a directory that cannot enter so the entry, and its maker a second sync.
         if entries().is_none() || !is_as_made() {
-            return None;
-        }
-        let attributes = new.attributes.as_directory();
-        if !self.log(&NameChange::Made { name: new.name, file: new.file, attributes }) {
             return None;
         }
         let entered = register(&|turn| {

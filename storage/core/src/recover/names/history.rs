@@ -61,7 +61,8 @@ struct Move {
 }
 
 impl File {
-    /// The newest record with the whole content.
+    /// The newest record with the whole content. If two directories have one, it is the same content: it is carried from the one to
+    /// the other, and a file that has names in both is not captured again.
     pub(super) fn content(&self) -> Option<u64> {
         self.contents.values().max().copied()
     }
