@@ -89,6 +89,8 @@ build: ## Programs and preload library, in target/release
 	$(CARGO) build --release $(CARGO_FLAGS) $(PRELOAD)
 
 .PHONY: test
+# Tests wait for disks and clocks much of the time.
+test: export RUST_TEST_THREADS ?= $(shell expr $$(nproc) '*' 3 / 2)
 test: deps ## All tests, with what they need from the distribution: PostgreSQL, SQLite, a C compiler (half an hour)
 	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
