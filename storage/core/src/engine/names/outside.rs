@@ -22,8 +22,8 @@ use seawall_media::sim;
 use crate::Owner;
 use crate::engine::Engine;
 
-/// How often a directory looks until it stays outside. The change may need the turn of another directory, whose holder does the same: so
-/// nobody waits long.
+/// How often a directory looks until it stays outside. The change may need the turn of another directory, whose holder does the
+/// same: so nobody waits long.
 const LOOKS: u32 = 2000;
 /// The same in the simulator.
 const LOOKS_SIMULATED: u32 = 3;
