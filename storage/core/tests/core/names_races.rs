@@ -258,3 +258,19 @@ fn a_directory_does_not_enter_the_log_beside_a_change_that_has_not_found_it() {
     assert!(is_in_log(directory.name), "nothing is under way any more");
     beside(&|| assert!(!is_in_log(directory.unborn("part", &["rows"]).name), "a new one"));
 }
+
+/// It was not there yet when the call looked for it.
+#[test]
+fn a_directory_that_entered_meanwhile_is_looked_for_before_the_call() {
+    let world = World::new(16 << 20);
+    let known = world.engine.directories();
+    let directory = directory::Directory::of(&world);
+    let leave = || {
+        let turn = directory.turn();
+        turn.leave();
+        turn.finish_outside();
+    };
+    let is_in_log = || world.engine.state(directory.name).has(Flag::TRACKED);
+    assert!(is_in_log());
+    world.engine.outside(Some(world.who(1)), known, std::iter::empty(), leave, || assert!(!is_in_log()));
+}
