@@ -81,7 +81,8 @@ pub enum Hook {
     },
 }
 
-/// A server whose recovery has a goal. All of it or none: each is `required = false`, or clap would ask for it without the group.
+/// A server whose recovery has a goal.
+// All of it or none: each is `required = false`, or clap would ask for it without the group.
 #[derive(clap::Args)]
 #[group(requires_all = ["preset", "data", "recovery", "settings"])]
 pub struct Started {

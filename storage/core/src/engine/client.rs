@@ -15,7 +15,7 @@ impl Engine {
                 if won {
                     c.generation().fetch_add(1, Relaxed);
                     c.since().store(since_ns, Release);
-                    Self::begins_without_writes(c);
+                    Self::begins_with_nothing_under_way(c);
                 }
                 won
             })

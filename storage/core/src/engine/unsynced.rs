@@ -177,7 +177,7 @@ impl Engine {
     }
 
     /// Whatever the slot's former process had under way has ended with it.
-    pub(super) fn begins_without_writes(client: Client<'_>) {
+    pub(super) fn begins_with_nothing_under_way(client: Client<'_>) {
         client.around().store(0, SeqCst);
         client.around_next().store(0, SeqCst);
         client.is_given_up().store(0, SeqCst);

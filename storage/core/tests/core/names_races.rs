@@ -247,9 +247,7 @@ fn a_directory_does_not_enter_the_log_beside_a_change_that_has_not_found_it() {
         let known = world.engine.directories();
         world.engine.outside(Some(world.who(1)), known, std::iter::empty(), || (), what);
     };
-    let turn = directory.turn();
-    turn.leave();
-    turn.finish_outside();
+    naming::leaving(&Front::of(&world, &directory));
     beside(&|| {
         directory.fsync();
         assert!(!is_in_log(directory.name), "by a sync");
@@ -265,11 +263,7 @@ fn a_directory_that_entered_meanwhile_is_looked_for_before_the_call() {
     let world = World::new(16 << 20);
     let known = world.engine.directories();
     let directory = directory::Directory::of(&world);
-    let leave = || {
-        let turn = directory.turn();
-        turn.leave();
-        turn.finish_outside();
-    };
+    let leave = || naming::leaving(&Front::of(&world, &directory));
     let is_in_log = || world.engine.state(directory.name).has(Flag::TRACKED);
     assert!(is_in_log());
     world.engine.outside(Some(world.who(1)), known, std::iter::empty(), leave, || assert!(!is_in_log()));
