@@ -106,40 +106,13 @@ impl Recovery {
         server::with_settings(self.preset, arguments, inner, &self.settings())
     }
 
-    /// Accompanies a server that starts now, in a thread of its own, which ends with this process: learns from its recovery,
-    /// if it has one, and paces PostgreSQL's checkpoints. `program`: what was started, as the process `pid`. Signals are
-    /// blocked by then.
-    pub fn accompany(self, program: &Path, pid: u32) {
-        let (Some(data), begin) = (self.data.clone(), Instant::now()) else { return };
-        match self.preset {
-            Preset::Postgres => self.accompany_postgres(data, begin, program),
-            _ => drop(std::thread::spawn(move || self.learn_from_innodb(&data, begin, pid))),
-        }
-    }
-
-    fn accompany_postgres(self, data: PathBuf, begin: Instant, program: &Path) {
-        let programs = server::programs(program).map(Path::to_owned);
-        let before = self.redo_before(&data);
-        Warm::new(data.clone()).keep();
-        let former = Running::of(&data).ok().flatten();
-        std::thread::spawn(move || {
-            wait_until_ready(&data, former.as_ref());
-            let redo = before.and_then(|before| self.replayed(&data, before));
-            let speed = redo.map_or(self.speed, |redo| self.learn(&data, begin.elapsed(), redo));
-            Pace { data, programs }.keep(speed.redo_within(self.goal))
-        });
-    }
-
-    /// The speed it learns counts from the next start on: InnoDB's log has its size by now.
-    fn learn_from_innodb(&self, data: &Path, begin: Instant, pid: u32) {
-        let Some(redo) = self.redo_before(data) else { return };
-        while !listening::listens(pid) {
-            if !process::is_alive(pid) || begin.elapsed() > PATIENCE {
-                return;
-            }
-            std::thread::sleep(LOOK);
-        }
-        self.learn(data, begin.elapsed(), redo);
+    /// Looks at the data of a server that is about to be started: from its first moment on it changes what tells how much it
+    /// has to replay.
+    pub fn before_start(self) -> Starting {
+        let begin = Instant::now();
+        let redo = self.data.as_deref().and_then(|data| self.redo_before(data));
+        let former = self.data.as_deref().and_then(|data| Running::of(data).ok().flatten());
+        Starting { recovery: self, begin, redo, former }
     }
 
     /// What tells how much the server will replay at its start. MariaDB: how much, bytes. PostgreSQL: where the replay begins.
@@ -176,6 +149,10 @@ impl Recovery {
 
     /// The speed that is known after a start that took so long, and replayed so much.
     fn learn(&self, data: &Path, took: Duration, redo: u64) -> Speed {
+        let speed = match redo >= telling(self.preset) {
+            true => measured::keep(data, &self.speed, Speed::shown(self.preset, redo, took)),
+            false => self.speed,
+        };
         if redo > 0 {
             errln!(
                 "seawall: the server is back {:.2} s after its start, with {} of redo replayed",
@@ -183,10 +160,53 @@ impl Recovery {
                 size::human(redo)
             );
         }
-        match redo >= telling(self.preset) {
-            true => measured::keep(data, &self.speed, Speed::shown(self.preset, redo, took)),
-            false => self.speed,
+        speed
+    }
+}
+
+/// A server that is started now, and what was seen before.
+pub struct Starting {
+    recovery: Recovery,
+    begin: Instant,
+    /// What tells how much it will replay; `None`: nothing is to be learned.
+    redo: Option<u64>,
+    /// PostgreSQL's note of its predecessor, which died.
+    former: Option<Running>,
+}
+
+impl Starting {
+    /// Accompanies the server in a thread of its own, which ends with this process: learns from its recovery, if it has one,
+    /// and paces PostgreSQL's checkpoints. `program`: what was started, as the process `pid`. Signals are blocked by then.
+    pub fn accompany(self, program: &Path, pid: u32) {
+        let Some(data) = self.recovery.data.clone() else { return };
+        match self.recovery.preset {
+            Preset::Postgres => self.accompany_postgres(data, program),
+            _ => drop(std::thread::spawn(move || self.learn_from_innodb(&data, pid))),
         }
+    }
+
+    fn accompany_postgres(self, data: PathBuf, program: &Path) {
+        let programs = server::programs(program).map(Path::to_owned);
+        Warm::new(data.clone()).keep();
+        std::thread::spawn(move || {
+            let recovery = &self.recovery;
+            wait_until_ready(&data, self.former.as_ref());
+            let redo = self.redo.and_then(|before| recovery.replayed(&data, before));
+            let speed = redo.map_or(recovery.speed, |redo| recovery.learn(&data, self.begin.elapsed(), redo));
+            Pace { data, programs }.keep(speed.redo_within(recovery.goal))
+        });
+    }
+
+    /// The speed it learns counts from the next start on: InnoDB's log has its size by now.
+    fn learn_from_innodb(&self, data: &Path, pid: u32) {
+        let Some(redo) = self.redo else { return };
+        while !listening::listens(pid) {
+            if !process::is_alive(pid) || self.begin.elapsed() > PATIENCE {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.recovery.learn(data, self.begin.elapsed(), redo);
     }
 }
 

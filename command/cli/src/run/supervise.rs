@@ -60,6 +60,8 @@ impl Session {
         let (signals, mask) = self.block()?;
         start_with_mask(&mut self.command, mask);
         let strays = Strays::new(self.link.roots(), self.link.status().as_ref());
+        let starting = self.recovery.take().map(Recovery::before_start);
+        let is_to_be_back = starting.is_some();
         let started = self.command.spawn();
         let child = match started {
             Ok(child) => child,
@@ -70,9 +72,8 @@ impl Session {
                 );
             }
         };
-        let is_to_be_back = self.recovery.is_some();
-        if let Some(recovery) = self.recovery.take() {
-            recovery.accompany(&self.program.path, child.id());
+        if let Some(starting) = starting {
+            starting.accompany(&self.program.path, child.id());
         }
         let known = self.program.unprotected.map(|_| self.program.path.as_path());
         let witness = Witness::new(child.id(), known);
