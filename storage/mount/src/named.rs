@@ -44,7 +44,8 @@ pub fn at<R>(
     }
 }
 
-/// The directory called `name` is about to go, or to be elsewhere, by no record: it leaves the log.
+/// The directory called `name` is about to go, or to be elsewhere, by no record: it leaves the log. A change [`outside`] keeps it
+/// there.
 pub fn leaving(log: &Log, fd: BorrowedFd<'_>, name: &OsStr) {
     if let Some(itself) = text(name).and_then(|name| here::itself(log, fd, &name)) {
         naming::leaving(&itself);

@@ -130,7 +130,9 @@ mutants! {
         "names: a new directory with another mode": "place.0[1].load(SeqCst) == how(handle, attributes)" => "({m} || place.0[1].load(SeqCst) == how(handle, attributes))",
     }
     "storage/core/src/engine/naming/emptied.rs" {
-        "names: a directory that may be full on the disk": "if turn.leaves_whole() {" => "if turn.leaves_whole() || {m} {",
+        "names: a directory that may be full on the disk": "() if turn.leaves_whole() =>" => "() if turn.leaves_whole() || {m} =>",
+        "names: a directory that somebody is in when it goes": "if turn.is_none() && may_wait {" => "if turn.is_none() && may_wait && !{m} {",
+        "names: a directory that enters the log while it goes": "begins_outside(Some(going.here.who()))" => "begins_outside(Some(going.here.who()).filter(|_| !{m}))",
     }
     "storage/core/src/recover/names/real.rs" {
         "names: a directory where a file is": "            self.unlink(to)?;\n            return" => "            if !{m} { self.unlink(to)?; }\n            return",
@@ -152,6 +154,7 @@ mutants! {
     }
     "storage/core/src/engine/names.rs" {
         "names: a new directory beside a change outside": "!self.is_seen_by_all() ||" => "!({m} || self.is_seen_by_all()) ||",
+        "names: removed by a signal handler in a change of it": "            self.leave();\n        }\n        inside.was_changed();" => "            if !{m} { self.leave(); }\n        }\n        inside.was_changed();",
         "names: changed unseen": "turn.is_in_log() && !turn.is_known(inside))" => "turn.is_in_log() && !turn.is_known(inside) && !{m})",
         "names: a process that died inside": "&& (inside.inherited() ||" => "&& (inside.inherited() && !{m} ||",
     }

@@ -95,14 +95,16 @@ impl Namer {
                 }
                 (source, target) => {
                     let moves = source.as_ref().and_then(|here| here.at(&from.1));
-                    // No record says where they are.
-                    if moves.is_none_or(|moves| moves.kind == Kind::Directory) {
-                        self.leaving(to);
-                        self.leaving(from);
-                    }
-                    self.outside(known, &[from.0, to.0], true, || match source.or(target) {
-                        Some(here) => naming::other(&here, || kernel(false)),
-                        None => kernel(false),
+                    self.outside(known, &[from.0, to.0], true, || {
+                        // No record says where they are.
+                        if moves.is_none_or(|moves| moves.kind == Kind::Directory) {
+                            self.leaving(to);
+                            self.leaving(from);
+                        }
+                        match source.or(target) {
+                            Some(here) => naming::other(&here, || kernel(false)),
+                            None => kernel(false),
+                        }
                     })
                 }
             }
@@ -128,8 +130,10 @@ impl Namer {
                 let source = here.at(&name);
                 return naming::moving_within(&here, ((&name, source), &other), How::Exchange, kernel);
             }
-            [&name, &other].iter().for_each(|name| self.leaving(&(folder, (*name).clone())));
-            self.outside(known, &[folder], true, || kernel(false))
+            self.outside(known, &[folder], true, || {
+                [&name, &other].iter().for_each(|name| self.leaving(&(folder, (*name).clone())));
+                kernel(false)
+            })
         });
     }
 

@@ -124,8 +124,10 @@ impl Namer {
             if let Some(here) = self.here(*folder) {
                 return naming::removing_directory(&here, name, kernel);
             }
-            self.leaving(place);
-            self.outside(known, &[*folder], true, kernel)
+            self.outside(known, &[*folder], true, || {
+                self.leaving(place);
+                kernel()
+            })
         });
     }
 

@@ -285,9 +285,13 @@ impl<P: Place> Turn<'_, P> {
     /// The change is over.
     pub fn finish(self) {
         let Some(inside) = &self.inside else { return };
-        if self.is_in_log() {
+        if inside.slot().state().is_absorbed() {
             inside.is_known_up_to(self.place.changed());
             return;
+        }
+        if self.is_in_log() {
+            // A signal handler has come between, and may have removed the directory.
+            self.leave();
         }
         inside.was_changed();
         if self.engine.preset_of(self.directory).is_some_and(policy::counts_on_order) {

@@ -29,7 +29,7 @@ pub use super::names::{Entry, New};
 use crate::format::{NameChange, Replaced};
 pub use capturing::{LARGEST, Settling, capturing, capturing_by, has_attributes, settling};
 pub use directory::{Directory, Holds, Kind, Known, lies_within};
-use emptied::Emptied;
+use emptied::{Emptied, Going};
 pub use linking::{linking_across, linking_within};
 pub use making::{Making, has_made, making, making_new};
 pub use moving::{How, moving_across, moving_within};
@@ -99,14 +99,14 @@ pub fn removing_directory<D: Directory, R>(
     call: impl FnOnce() -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     if !here.keeps(name) {
+        here.itself(name).iter().for_each(leaving);
         return beside(here, call);
     }
-    let ahead = emptied::ahead(here, name);
-    let turn = enter(here);
-    match emptied::now(here, name, ahead) {
+    let enter = || (enter(here), Some(Going { here, name, from: here }));
+    emptied::alone(emptied::ahead(here, name), enter, Turn::finish, |turn, emptied| match emptied {
         Emptied::No => refused(turn, call),
         emptied => removes(here, turn, name, |victim| emptied.replaced(victim), |_| call()),
-    }
+    })
 }
 
 /// A name goes, by a record if `gone` says what of.

@@ -23,6 +23,7 @@ mod names_across;
 mod names_directories;
 mod names_linked;
 mod names_races;
+mod names_removed;
 mod names_unborn;
 mod patience;
 mod reboot;

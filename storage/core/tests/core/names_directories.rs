@@ -2,18 +2,16 @@
 
 use std::ffi::CStr;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-use rustix::fs::XattrFlags;
+use std::path::Path;
 
 use crate::common::World;
 use crate::common::directory::{Directory, handle, names};
 use crate::common::front::Front;
+use seawall_core::Errno;
 use seawall_core::file::Flag;
 use seawall_core::naming::{self, Directory as _, How};
-use seawall_core::{Errno, stand_in};
 
-fn read(path: impl AsRef<Path>) -> Option<String> {
+pub fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
@@ -28,7 +26,7 @@ fn make(world: &World, directory: &Directory<'_>, name: &CStr) {
 }
 
 /// rename(2) of a directory to `part`, where the log knows these directories too.
-fn put(
+pub fn put(
     world: &World,
     (directory, others): (&Directory<'_>, &[&Directory<'_>]),
     name: &CStr,
@@ -39,19 +37,19 @@ fn put(
     naming::moving_within(&front, ((name, source), c"part"), How::Plain, |_| call())
 }
 
-fn is_in_log(world: &World, directory: &Directory<'_>) -> bool {
+pub fn is_in_log(world: &World, directory: &Directory<'_>) -> bool {
     world.engine.state(directory.name).has(Flag::TRACKED)
 }
 
 /// A directory with a file that was synced, in the log, in another one.
-struct Written<'w> {
+pub struct Written<'w> {
     world: &'w World,
-    part: Directory<'w>,
-    above: Directory<'w>,
+    pub part: Directory<'w>,
+    pub above: Directory<'w>,
 }
 
 impl<'w> Written<'w> {
-    fn new(world: &'w World) -> Self {
+    pub fn new(world: &'w World) -> Self {
         let part = Directory::below(world, "tmp");
         let above = Directory::of(world);
         fs::write(part.make("rows"), "one, two").expect("written");
@@ -59,7 +57,7 @@ impl<'w> Written<'w> {
         Self { world, part, above }
     }
 
-    fn rename(&self) {
+    pub fn rename(&self) {
         let call = || {
             fs::rename(self.above.at("tmp"), self.above.at("part")).expect("renamed");
             Ok(())
@@ -67,7 +65,7 @@ impl<'w> Written<'w> {
         put(self.world, (&self.above, &[&self.part]), c"tmp", call).expect("no error");
     }
 
-    fn are_in_log(&self) -> bool {
+    pub fn are_in_log(&self) -> bool {
         is_in_log(self.world, &self.part) && is_in_log(self.world, &self.above)
     }
 }
@@ -125,164 +123,6 @@ fn a_directory_that_the_disk_never_had_is_made_with_its_last_name() {
     done.expect("a recovery");
     assert_eq!(names(dir.path()), ["part"]);
     assert!(dir.path().join("part").is_dir());
-}
-
-/// Nobody knows what the disk has in it.
-#[test]
-fn the_removal_of_a_directory_that_the_log_does_not_know_is_the_disks() {
-    let world = World::new(16 << 20);
-    fs::create_dir(world.dir.path().join("part")).expect("made");
-    let written = Written::new(&world);
-    written.rename();
-    assert!(!written.are_in_log());
-    assert!(written.above.fsync() && written.part.fsync());
-    fs::create_dir(world.dir.path().join("other")).expect("made");
-    let remove = || fs::remove_dir(written.above.at("other")).map_err(|_| Errno::IO);
-    naming::removing_directory(&Front::of(&world, &written.above), c"other", remove).expect("removed");
-    assert!(written.above.fsync());
-}
-
-/// A directory that is removed: kept beside the world, as the disk still has it.
-struct Aside {
-    dir: tempfile::TempDir,
-    at: PathBuf,
-}
-
-impl Aside {
-    fn new(world: &World) -> Self {
-        Self {
-            dir: tempfile::tempdir_in("/var/tmp").expect("a directory"),
-            at: world.dir.path().join("part"),
-        }
-    }
-
-    fn take(&self) -> Result<(), Errno> {
-        assert_eq!(fs::read_dir(&self.at).expect("there").count(), 0, "the kernel removes an empty one only");
-        fs::rename(&self.at, self.dir.path().join("part")).expect("aside");
-        Ok(())
-    }
-
-    fn is_back(&self) {
-        fs::rename(self.dir.path().join("part"), &self.at).expect("as it was");
-    }
-}
-
-/// A directory in the log that had a file, and another one with rows beside it.
-fn emptied(world: &World) -> (Directory<'_>, Written<'_>, Aside) {
-    let part = Directory::below(world, "part");
-    part.make("rows");
-    part.remove("rows");
-    (part, Written::new(world), Aside::new(world))
-}
-
-// Holds: internals/SEMANTICS#names-in-the-log
-#[test]
-fn a_directory_that_was_removed_does_not_come_back_and_nor_does_its_guard() {
-    for is_on_disk in [false, true] {
-        let world = World::new(16 << 20);
-        let (part, written, aside) = emptied(&world);
-        let front = Front::of(&world, &written.above).above(&[&part]);
-        naming::removing_directory(&front, c"part", || aside.take()).expect("removed");
-        assert_eq!(part.synced.borrow().len(), 1, "the disk has it empty by then");
-        assert!(written.are_in_log() && !written.above.fsync());
-        if !is_on_disk {
-            aside.is_back();
-            let note = aside.at.join(stand_in::NOTE);
-            fs::write(&note, "a guard's text").expect("written");
-            rustix::fs::setxattr(&note, stand_in::MARK, b"", XattrFlags::empty()).expect("marked");
-        }
-        drop(front);
-        drop((written, part));
-        let (done, dir, _memory) = world.recover();
-        done.expect("a recovery");
-        assert_eq!(names(dir.path()), ["tmp"], "the disk had it: {}", !is_on_disk);
-    }
-}
-
-// Holds: internals/SEMANTICS#names-in-the-log
-#[test]
-fn a_directory_takes_the_place_of_an_empty_one() {
-    for is_on_disk in [false, true] {
-        let world = World::new(16 << 20);
-        let (part, written, aside) = emptied(&world);
-        let rename = || {
-            aside.take()?;
-            fs::rename(written.above.at("tmp"), written.above.at("part")).expect("renamed");
-            Ok(())
-        };
-        put(&world, (&written.above, &[&part, &written.part]), c"tmp", rename).expect("renamed");
-        assert!(written.are_in_log() && !written.above.fsync());
-        if !is_on_disk {
-            fs::rename(written.above.at("part"), written.above.at("tmp")).expect("as it was");
-            aside.is_back();
-        }
-        drop((written, part));
-        let (done, dir, _memory) = world.recover();
-        done.expect("a recovery");
-        assert_eq!(names(dir.path()), ["part"], "the disk had it: {is_on_disk}");
-        assert_eq!(read(dir.path().join("part/rows")).as_deref(), Some("one, two"));
-    }
-}
-
-/// In a new log it looked like one that the disk never had, and recovery refused a log that says that it is gone.
-#[test]
-fn a_directory_that_entered_before_the_first_record_may_go() {
-    let world = World::new(16 << 20);
-    let (part, above) = (Directory::below(&world, "part"), Directory::of(&world));
-    let front = Front::of(&world, &above).above(&[&part]);
-    let remove = || fs::remove_dir(above.at("part")).map_err(|_| Errno::IO);
-    naming::removing_directory(&front, c"part", remove).expect("removed");
-    assert!(!above.fsync(), "it is a record");
-    drop(front);
-    drop((above, part));
-    let (done, dir, _memory) = world.recover();
-    assert_eq!(done.expect("a recovery").live, 1);
-    assert_eq!(names(dir.path()), [""; 0]);
-}
-
-/// Whatever that is: no record says that it may go.
-#[test]
-fn a_removed_directory_in_which_the_disk_has_something_stays() {
-    let world = World::new(16 << 20);
-    let (part, written, aside) = emptied(&world);
-    let front = Front::of(&world, &written.above).above(&[&part]);
-    naming::removing_directory(&front, c"part", || aside.take()).expect("removed");
-    aside.is_back();
-    fs::write(aside.at.join("found"), "somebody's").expect("written");
-    drop(front);
-    drop((written, part));
-    let (done, dir, _memory) = world.recover();
-    done.expect("a recovery");
-    assert_eq!(read(dir.path().join("part/found")).as_deref(), Some("somebody's"));
-}
-
-/// What happened in it while it was out is not in the log, and may not be on the disk.
-#[test]
-fn the_removal_of_a_directory_that_is_out_of_the_log_is_the_disks() {
-    let world = World::new(16 << 20);
-    let (part, written, aside) = emptied(&world);
-    part.to_the_disk();
-    let front = Front::of(&world, &written.above).above(&[&part]);
-    naming::removing_directory(&front, c"part", || aside.take()).expect("removed");
-    assert!(!is_in_log(&world, &written.above) && written.above.fsync());
-}
-
-#[test]
-fn a_directory_with_something_in_it_stays_in_the_log_and_so_does_the_one_above() {
-    let world = World::new(16 << 20);
-    let part = Directory::below(&world, "part");
-    part.make("rows");
-    let written = Written::new(&world);
-    let next = world.engine.next_lsn();
-    let others: [&Directory<'_>; 2] = [&part, &written.part];
-    let removed =
-        naming::removing_directory(&Front::of(&world, &written.above).above(&others), c"part", || {
-            Err::<(), _>(Errno::NOTEMPTY)
-        });
-    let replaced = put(&world, (&written.above, &others), c"tmp", || Err(Errno::NOTEMPTY));
-    assert_eq!((removed, replaced), (Err(Errno::NOTEMPTY), Err(Errno::NOTEMPTY)));
-    assert_eq!(world.engine.next_lsn(), next, "nothing is said of what the kernel refuses");
-    assert!(written.are_in_log() && is_in_log(&world, &part));
 }
 
 // Holds: internals/SEMANTICS#names-in-the-log

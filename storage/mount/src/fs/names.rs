@@ -131,10 +131,10 @@ impl Fs {
             let call = || unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
             match named::here(&self.log, parent.fd()).zip(named::text(name)) {
                 Some((here, name)) => naming::removing_directory(&here, &name, call),
-                None => {
+                None => named::outside(&self.log, known, [parent.fd()], true, || {
                     named::leaving(&self.log, parent.fd(), name);
-                    named::outside(&self.log, known, [parent.fd()], true, call)
-                }
+                    call()
+                }),
             }
         };
         at_real([(parent.fd(), name)], Done::Takes, |[name]| match remove(name) {

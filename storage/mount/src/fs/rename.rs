@@ -102,15 +102,17 @@ impl Fs {
             }
             (Some(from), Some(to)) => naming::moving_across((&from, &name), (&to, &to_name), how, call),
             (from, to) => {
-                // No record says where they are.
                 let is_directory = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-                if how != How::Plain || seen.is_none_or(is_directory) {
-                    named::leaving(&self.log, new_dir.fd(), new);
-                    named::leaving(&self.log, old_dir.fd(), old);
-                }
-                let rename = || match from.or(to) {
-                    Some(here) => naming::other(&here, || call(false)),
-                    None => call(false),
+                let rename = || {
+                    // No record says where they are.
+                    if how != How::Plain || seen.is_none_or(is_directory) {
+                        named::leaving(&self.log, new_dir.fd(), new);
+                        named::leaving(&self.log, old_dir.fd(), old);
+                    }
+                    match from.or(to) {
+                        Some(here) => naming::other(&here, || call(false)),
+                        None => call(false),
+                    }
                 };
                 named::outside(&self.log, known, [old_dir.fd(), new_dir.fd()], true, rename)
             }

@@ -89,10 +89,10 @@ pub fn removing_directory<R>(
     let (known, mut room) = (known(), [0; NAME_MAX + 1]);
     let done = match parent(dir, path, &mut room) {
         Some((here, name)) => naming::removing_directory(&here, name, call),
-        None => {
+        None => outside(known, [(dir, path)], true, || {
             leaving(dir, path);
-            outside(known, [(dir, path)], true, call)
-        }
+            call()
+        }),
     }?;
     ask::after_removal(dir, path);
     Ok(done)
@@ -113,7 +113,8 @@ pub fn removing<R>(dir: c_int, path: &CStr, call: impl FnOnce(bool) -> Result<R,
     Ok(done)
 }
 
-/// The directory at this path is about to go, or to be elsewhere, by no record: it leaves the log.
+/// The directory at this path is about to go, or to be elsewhere, by no record: it leaves the log. A change [`outside`] keeps it
+/// there.
 fn leaving(dir: c_int, path: &CStr) {
     engine().and_then(|engine| itself(engine, dir, path)).iter().for_each(naming::leaving);
 }
@@ -163,14 +164,16 @@ fn moving_between<R>(
             naming::moving_across((&from, name), (&to, to_name), how, call).map(|done| (done, false))
         }
         (from, to, _) => {
-            // No record says where they are.
-            if how != How::Plain || source.is_none_or(|source| source.kind == Kind::Directory) {
-                leaving(new_dir, new);
-                leaving(old_dir, old);
-            }
-            let rename = || match from.or(to) {
-                Some((here, _)) => naming::other(&here, || call(false)),
-                None => call(false),
+            let rename = || {
+                // No record says where they are.
+                if how != How::Plain || source.is_none_or(|source| source.kind == Kind::Directory) {
+                    leaving(new_dir, new);
+                    leaving(old_dir, old);
+                }
+                match from.or(to) {
+                    Some((here, _)) => naming::other(&here, || call(false)),
+                    None => call(false),
+                }
             };
             outside(known, [(old_dir, old), (new_dir, new)], true, rename).map(|done| (done, false))
         }

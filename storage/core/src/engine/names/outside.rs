@@ -29,7 +29,7 @@ const LOOKS: u32 = 2000;
 const LOOKS_SIMULATED: u32 = 3;
 
 /// A change that is under way until this is dropped.
-struct UnderWay<'e>(Option<[&'e AtomicU32; 2]>);
+pub(in crate::engine) struct UnderWay<'e>(Option<[&'e AtomicU32; 2]>);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
@@ -62,7 +62,8 @@ impl Engine {
         call()
     }
 
-    fn begins_outside(&self, who: Option<Owner>) -> UnderWay<'_> {
+    /// Until this is dropped no directory enters the log, if it is not found by its caller.
+    pub(in crate::engine) fn begins_outside(&self, who: Option<Owner>) -> UnderWay<'_> {
         let client = who.and_then(|who| self.shm().client(who.client()));
         let counts = client.map(|client| [client.outside(), self.shm().header().outside()]);
         counts.iter().flatten().for_each(|count| _ = count.fetch_add(1, SeqCst));

@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use rustix::io::Errno;
 
 use super::directory::{Directory, Kind, Known};
-use super::emptied::{self, Emptied};
+use super::emptied::{self, Emptied, Going};
 use super::turns::{
     beside, carry, enter, enter_both, has_lost, knows_names, leads_to, leaving, refused, try_enter,
 };
@@ -40,15 +40,37 @@ pub fn moving_within<D: Directory, R>(
     }
     let before = (source, here.at(to_name));
     let ahead = ahead(source, (here, to_name, before.1), how);
-    let turn = enter(here);
-    // Nobody need have waited: another thread may have changed these names between the look and the entry.
-    let (source, victim) =
-        if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
+    let enter = || {
+        let turn = enter(here);
+        // Nobody need have waited: another thread may have changed these names between the look and the entry.
+        let (source, victim) =
+            if turn.still_stands(here.stand()) { before } else { (here.at(name), here.at(to_name)) };
+        let goes = is_over_directory(source, victim, how);
+        ((turn, source, victim), goes.then_some(Going { here, name: to_name, from: here }))
+    };
+    emptied::alone(
+        ahead,
+        enter,
+        |(turn, ..)| turn.finish(),
+        |(turn, source, victim), emptied| {
+            let over = over(source, (here, victim), how, emptied);
+            match over {
+                Over::Stays => refused(turn, || call(false)),
+                over => moves((here, turn), (name, source), (to_name, victim, over), how, call),
+            }
+        },
+    )
+}
+
+/// A name is about to get another one in the same directory, `over` what has that.
+fn moves<D: Directory, R>(
+    (here, turn): (&D, Turn<'_, D>),
+    (name, source): (&CStr, Option<Known>),
+    (to_name, victim, over): (&CStr, Option<Known>, Over),
+    how: How,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
+) -> Result<R, Errno> {
     let (bytes, to) = (name.to_bytes(), to_name.to_bytes());
-    let over = over(source, (here, to_name, victim), how, ahead);
-    if over == Over::Stays {
-        return refused(turn, || call(false));
-    }
     let own = own((here, name, source), (here, to_name, victim), how);
     let own = Own::enter(&own);
     let is_kept = here.keeps(name) && here.keeps(to_name);
@@ -106,15 +128,35 @@ pub fn moving_across<D: Directory, R>(
         }
         _ => Emptied::Unknown,
     };
-    let (source, target) = enter_both(from, to);
-    let (known, victim) = (from.at(name), to.at(to_name));
+    let enter = || {
+        let (source, target) = enter_both(from, to);
+        let (known, victim) = (from.at(name), to.at(to_name));
+        let goes = is_over_directory(known, victim, how);
+        ((source, target, known, victim), goes.then_some(Going { here: to, name: to_name, from }))
+    };
+    let give_back = |(source, target, ..): (Turn<'_, D>, Turn<'_, D>, _, _)| {
+        target.finish();
+        source.finish();
+    };
+    emptied::alone(ahead, enter, give_back, |(source, target, known, victim), emptied| {
+        let over = match known {
+            // Nobody moves what is above the target into this one meanwhile, unless by no record.
+            Some(Known { kind: Kind::Directory, inode, .. }) if to.is_within(inode) => Over::Stays,
+            _ => over(known, (to, victim), how, emptied),
+        };
+        moves_across((from, source, (name, known)), (to, target, (to_name, victim, over)), how, call)
+    })
+}
+
+/// A name is about to get another one in another directory, `over` what has that.
+fn moves_across<D: Directory, R>(
+    (from, source, (name, known)): (&D, Turn<'_, D>, (&CStr, Option<Known>)),
+    (to, target, (to_name, victim, over)): (&D, Turn<'_, D>, (&CStr, Option<Known>, Over)),
+    how: How,
+    call: impl FnOnce(bool) -> Result<R, Errno>,
+) -> Result<R, Errno> {
     let own = own((from, name, known), (to, to_name, victim), how);
     let own = Own::enter(&own);
-    let over = match known {
-        // Nobody moves what is above the target into this one meanwhile, unless by no record.
-        Some(Known { kind: Kind::Directory, inode, .. }) if to.is_within(inode) => Over::Stays,
-        _ => over(known, (to, to_name, victim), how, ahead),
-    };
     if over == Over::Stays {
         let done = refused(target, || call(false));
         if done.is_ok() {
@@ -198,15 +240,15 @@ fn is_over_directory(source: Option<Known>, victim: Option<Known>, how: How) -> 
 
 fn over<D: Directory>(
     source: Option<Known>,
-    (to, to_name, victim): Target<'_, D>,
+    (to, victim): (&D, Option<Known>),
     how: How,
-    ahead: Emptied,
+    emptied: Emptied,
 ) -> Over {
     let Some(victim) = victim else {
         return if how == How::Plain { Over::Nothing } else { Over::Unknown };
     };
     if is_over_directory(source, Some(victim), how) {
-        return match emptied::now(to, to_name, ahead) {
+        return match emptied {
             Emptied::No => Over::Stays,
             emptied => emptied.replaced(&victim).map_or(Over::Unknown, Over::Gives),
         };
