@@ -140,7 +140,7 @@ fn the_places_of_blocks_that_died_are_not_kept() {
     let before = cache.arrangement();
     cache.change(OperationOwner::new(1, 1), kept, || ());
     let now = cache.arrangement();
-    assert_ne!(before, now, "a new incarnation is told");
+    assert_ne!(before, now, "a new incarnation has a number of its own");
     cache.arrange(&now);
     let blocks = PLACES * 3 / 4;
     flood(&cache, other, blocks);

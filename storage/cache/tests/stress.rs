@@ -173,7 +173,7 @@ fn processes_that_are_killed_leave_no_old_block() {
     cache.watcher().store(1, SeqCst);
     let identity = Identity { fs: [1; 16], inode: 1, generation: 1, size: 1, mtime_ns: 1, ctime_ns: 1 };
     let file = cache.enter(&identity).expect("room").file;
-    assert_eq!(file, CachedFile { slot: 0, tenant: 1 }, "what the processes are told");
+    assert_eq!(file, CachedFile { slot: 0, tenant: 1 }, "what the processes see");
     let score = Score(map(dir, "score", Score::BYTES));
 
     let mut children: Vec<Child> = (0..PROCESSES).map(|process| start(dir, process)).collect();

@@ -47,7 +47,7 @@ fn assert_never_believed_again(world: World, m: &Managed) {
     let asked_again = || -> Result<(), Errno> { panic!("retried into success") };
     assert_eq!(world.engine.fsync(world.who(0), m.name, asked_again), Err(Errno::IO));
     let round = world.destage(m);
-    assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1), "the operator is told");
+    assert_eq!((round.synced, round.failed.len(), round.dirty), (0, 1, 1), "the operator learns of it");
     assert_eq!(world.engine.fsync(world.who(0), m.name, asked_again), Err(Errno::IO));
 
     let expected = std::fs::read(&m.path).expect("read");

@@ -166,7 +166,7 @@ fn a_directory_with_something_in_it_stays_in_the_log_and_so_does_the_one_above()
         });
     let replaced = put(&world, (&written.above, &others), c"tmp", || Err(Errno::NOTEMPTY));
     assert_eq!((removed, replaced), (Err(Errno::NOTEMPTY), Err(Errno::NOTEMPTY)));
-    assert_eq!(world.engine.next_lsn(), next, "nothing is said of what the kernel refuses");
+    assert_eq!(world.engine.next_lsn(), next, "what the kernel refuses has no record");
     assert!(written.are_in_log() && is_in_log(&world, &part));
 }
 

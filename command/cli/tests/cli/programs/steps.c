@@ -1,4 +1,4 @@
-// Does what it is told, a line at a time. steps STAT
+// Carries out calls on files, one a line. steps STAT
 //
 //   creat PATH MODE        mkdir PATH MODE      tmpfile PATH MODE      symlink PATH TEXT
 //   write PATH TEXT        append PATH TEXT     truncate PATH BYTES    fallocate PATH BYTES
