@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use crate::common::keepers::Keeper;
-use crate::common::ledger::{Load, PROCESSES, check};
+use crate::common::ledger::Load;
 use crate::common::mirrors::lose_memory;
 use crate::common::mounts::{Mounts, tracked};
 use crate::common::{Place, Writer, kill, kill_everything, signal, wait_for};
@@ -28,12 +28,12 @@ fn keep(place: &mut Place, keepers: &[Keeper], acks: usize) {
 
 /// Everything of this host is lost, and this keeper with it.
 fn the_others_bring_all_back(place: &Place, load: Load, keeper: &mut Keeper) {
-    let acknowledged = load.kill(place);
-    (0..PROCESSES).for_each(|process| lose_memory(place, &format!("p{process}-wal")));
+    let killed = load.kill(place);
+    killed.lose_memory(place);
     keeper.kill();
     let report = place.seawall(&["recover", "--replay", "--json", "--pool", place.pool()]).json();
     assert_eq!(report["replayed"], true);
-    check(place, acknowledged);
+    killed.are_there(place);
 }
 
 fn role(place: &Place, keeper: usize) -> String {

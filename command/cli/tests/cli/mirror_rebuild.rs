@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use crate::common::ledger::{Load, PROCESSES, check};
+use crate::common::ledger::Load;
 use crate::common::mirrors::{Failing, lose_memory, make, mirrored, recover, ring, text};
 use crate::common::mounts::{Mounts, tracked};
 use crate::common::{Place, Said, Writer, kill, kill_everything, signal, wait_for};
@@ -91,15 +91,13 @@ fn a_copy_that_was_rebuilt_under_load_is_worth_as_much_as_the_one_that_is_lost_t
         wait_for("the other loss", || !written(&place)[1 - lost]);
         wait_for("the daemon's log", || log(&place).matches("THE LOG LOST ITS COPY").count() == 2);
         load.goes_on();
-        let acknowledged = load.kill(&place);
+        let killed = load.kill(&place);
         drop(last);
         // By their names.
-        let memory = place.in_memory();
         copies.iter().for_each(|copy| fs::rename(copy, copy.with_extension("away")).expect("moved"));
-        memory.iter().for_each(|path| fs::remove_file(path).expect("removed"));
-        (0..PROCESSES).for_each(|i| lose_memory(&place, &format!("p{i}-wal")));
+        killed.lose_memory(&place);
         recover(&place, &third).succeeds();
-        check(&place, acknowledged);
+        killed.are_there(&place);
     }
 }
 

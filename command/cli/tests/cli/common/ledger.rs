@@ -1,6 +1,7 @@
 //! Processes that write and sync all the time, and what was acknowledged to them.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::Child;
 
@@ -60,7 +61,7 @@ impl Load {
     }
 
     /// As a power cut does.
-    pub fn kill(mut self, place: &Place) -> [u64; PROCESSES] {
+    pub fn kill(mut self, place: &Place) -> Killed {
         let (program, daemon) = (child(self.run.id(), "ledger"), place.daemon().expect("a daemon"));
         [u64::from(self.run.id()), daemon, program.into()].into_iter().for_each(kill);
         let _ = self.run.wait();
@@ -72,8 +73,60 @@ impl Load {
             std::thread::sleep(std::time::Duration::from_millis(50));
             std::mem::replace(&mut before, self.acknowledged()) == self.acknowledged()
         });
-        self.acknowledged()
+        let inspected = place.seawall(&["inspect", place.pool(), "--json"]).json();
+        let files = inspected["files"].as_array().expect("files");
+        let live = std::array::from_fn(|i| {
+            let is_it = |file: &&serde_json::Value| {
+                file["path"].as_str().is_some_and(|path| path.ends_with(&name(i)))
+            };
+            files.iter().find(is_it).and_then(|file| file["live"].as_u64()).expect("a managed file")
+        });
+        Killed { acknowledged: self.acknowledged(), live, in_memory: place.in_memory() }
     }
+}
+
+/// What is left of processes that were killed.
+pub struct Killed {
+    acknowledged: [u64; PROCESSES],
+    /// Writes that the disk need not have, by the log's image in memory. All before them are there: the daemon syncs files whose
+    /// records are old, or which fill the log.
+    live: [u64; PROCESSES],
+    in_memory: Vec<PathBuf>,
+}
+
+impl Killed {
+    /// As after a power cut: memory is lost, and so is what the disk need not have.
+    pub fn lose_memory(&self, place: &Place) {
+        self.in_memory.iter().for_each(|path| fs::remove_file(path).expect("removed"));
+        for (i, live) in self.live.into_iter().enumerate() {
+            let file = fs::File::options().write(true).open(place.file(&name(i))).expect("the file");
+            let len = file.metadata().expect("a size").len();
+            // One of them may not have been published. The first sync was real.
+            let first = (len / WRITE).saturating_sub(live) + 1;
+            let lost = len.saturating_sub(first * WRITE);
+            file.write_all_at(&vec![0; lost as usize], len - lost).expect("rolled back");
+        }
+    }
+
+    /// Every process' writes are there up to the last acknowledged one.
+    #[track_caller]
+    pub fn are_there(&self, place: &Place) {
+        for (i, count) in self.acknowledged.into_iter().enumerate() {
+            let bytes = fs::read(place.file(&name(i))).expect("a file");
+            let words =
+                bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+            let found =
+                words.enumerate().take_while(|(at, word)| *word == *at as u64 * 8 / WRITE + 1).count() / 8;
+            assert!(found as u64 >= count, "process {i}: {found} of {count} acknowledged writes");
+        }
+    }
+}
+
+/// Bytes of each write.
+const WRITE: u64 = 64;
+
+fn name(process: usize) -> String {
+    format!("p{process}-wal")
 }
 
 impl Load {
@@ -92,15 +145,5 @@ impl Drop for Load {
             kill(child(self.run.id(), "ledger").into());
             let _ = self.run.wait();
         }
-    }
-}
-
-/// Every process' writes are there up to the last acknowledged one.
-pub fn check(place: &Place, acknowledged: [u64; PROCESSES]) {
-    for (i, count) in acknowledged.into_iter().enumerate() {
-        let bytes = fs::read(place.file(&format!("p{i}-wal"))).expect("a file");
-        let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-        let found = words.enumerate().take_while(|(at, word)| *word == *at as u64 / 8 + 1).count() / 8;
-        assert!(found as u64 >= count, "process {i}: {found} of {count} acknowledged writes");
     }
 }
