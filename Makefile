@@ -92,8 +92,8 @@ build: ## Programs and preload library, in target/release
 # Tests wait for disks and clocks much of the time.
 test: export RUST_TEST_THREADS ?= $(shell expr $$(nproc) '*' 3 / 2)
 test: deps ## All tests, with what they need from the distribution: PostgreSQL, SQLite, a C compiler (half an hour)
-	$(CARGO) build $(CARGO_FLAGS) --package seawall-cli
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
+	# All programs are built before the first test runs.
 	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast --workspace --exclude seawall-preload
 
 .PHONY: lint
