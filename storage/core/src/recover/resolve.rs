@@ -8,7 +8,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode as FileMode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode as FileMode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use seawall_media::{Medium, identity};
 
 use super::alone::Marks;
@@ -57,9 +58,11 @@ pub(super) fn all<L: Locate>(
                 report.files.push(target.path.clone());
                 targets.found.insert(slot, target);
             }
-            (Err(_), Known::PerhapsGone) => {}
+            (Err(Unwritable::Lost(_) | Unwritable::Dropped(_)), Known::PerhapsGone) => {}
             // If the disk had the file, some of its records are retired, and their content would be missing.
-            (Err(_), Known::Again(at)) if entry.watermark == UNBORN => {
+            (Err(Unwritable::Lost(_) | Unwritable::Dropped(_)), Known::Again(at))
+                if entry.watermark == UNBORN =>
+            {
                 report.files.push(ground.path(entry));
                 targets.again.insert(slot, at);
             }
@@ -68,7 +71,7 @@ pub(super) fn all<L: Locate>(
                 let records = scan.live.records().filter(live).count() as u64;
                 let of = |why| Unresolved { path: ground.path(entry), records, why };
                 match unwritable {
-                    Unwritable::Lost(why) => unresolved.push(of(why)),
+                    Unwritable::Lost(why) | Unwritable::Unseen(why) => unresolved.push(of(why)),
                     Unwritable::Dropped(why) => report.dropped.push(of(why).to_string()),
                 }
             }
@@ -146,7 +149,8 @@ impl Locate for Directories {
     fn directory(&self, root: Option<&RootEntry>, entry: &FileEntry) -> Result<RealDirectory, Unwritable> {
         let root = root.ok_or_else(|| "its directory is not registered".to_owned())?;
         let above = open_root(root)?;
-        let (directory, path) = find_directory(&above, entry)
+        let (directory, path) = find_directory(&above, entry, root.uid)
+            .map_err(unseen)?
             .ok_or_else(|| "it is not in its directory any more (moved, deleted or replaced)".to_owned())?;
         let power_lost = !self.is_same_boot && !self.begun.is_set();
         Ok(RealDirectory::new(directory, root.path.join(path), self.pool, power_lost))
@@ -172,7 +176,9 @@ fn locate(root: &RootEntry, dir: &File, entry: &FileEntry) -> Result<Target<File
     };
     let (file, path) = match by_hint {
         Some(file) => (file, entry.path.clone()),
-        None => search(dir, Path::new(""), entry).ok_or_else(|| absent(root, dir, entry, error))?,
+        None => {
+            find_file(dir, entry, root.uid).map_err(unseen)?.ok_or_else(|| absent(root, dir, entry, error))?
+        }
     };
     let owner = rustix::fs::fstat(&file).map_err(|e| format!("cannot read its owner: {e}"))?.st_uid;
     if owner != root.uid {
@@ -188,12 +194,16 @@ fn locate(root: &RootEntry, dir: &File, entry: &FileEntry) -> Result<Target<File
 /// A file that is there and may not be opened is not gone: putting it back would not help.
 fn absent(root: &RootEntry, dir: &File, entry: &FileEntry, error: Option<io::Error>) -> Unwritable {
     if let Some(error) = error {
-        return Unwritable::Lost(format!("cannot open it: {error}"));
+        return Unwritable::Unseen(format!("cannot open it: {error}"));
     }
     match dropped::by_its_database(root.preset, dir, &entry.path) {
         Some(why) => Unwritable::Dropped(why),
         None => "it is not in its directory any more (moved, deleted or replaced)".to_owned().into(),
     }
+}
+
+fn unseen(error: io::Error) -> Unwritable {
+    Unwritable::Unseen(format!("cannot look whether it is there: {error}"))
 }
 
 fn open_root(root: &RootEntry) -> Result<File, String> {
@@ -209,58 +219,104 @@ fn open_root(root: &RootEntry) -> Result<File, String> {
 }
 
 /// Finds a directory by its identity: it may have another name by now.
-fn find_directory(above: &File, entry: &FileEntry) -> Option<(File, PathBuf)> {
-    const FLAGS: OFlags =
-        OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+///
+/// # Errors
+/// As for [`find_file`].
+fn find_directory(above: &File, entry: &FileEntry, owner: u32) -> io::Result<Option<(File, PathBuf)>> {
     let open = |dir: &File, name: &Path| {
-        let name = if name.as_os_str().is_empty() { Path::new(".") } else { name };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        rustix::fs::openat2(dir, name, FLAGS, FileMode::empty(), resolve).ok().map(File::from)
+        Ok(File::from(rustix::fs::openat2(dir, name, DIRECTORY, FileMode::empty(), resolve)?))
     };
-    if let Some(found) = open(above, &entry.path).filter(|found| is(found, entry)) {
-        return Some((found, entry.path.clone()));
+    let by_hint = if entry.path.as_os_str().is_empty() { Path::new(".") } else { &entry.path };
+    if let Ok(found) = open(above, by_hint).and_then(|found| only_it(found, entry))
+        && let Some(found) = found
+    {
+        return Ok(Some((found, entry.path.clone())));
     }
-    let mut below = vec![PathBuf::new()];
-    while let Some(path) = below.pop() {
-        let Some(dir) = open(above, &path) else { continue };
-        if is(&dir, entry) {
-            return Some((dir, path));
-        }
-        let Ok(names) = rustix::fs::Dir::read_from(&dir) else { continue };
-        for name in names.filter_map(Result::ok) {
-            let text = OsStr::from_bytes(name.file_name().to_bytes());
-            if name.file_type() == rustix::fs::FileType::Directory && text != "." && text != ".." {
-                below.push(path.join(text));
-            }
-        }
-    }
-    None
+    find(above, Path::new(""), owner, &|dir, name, seen| match has_handle(seen, entry)? {
+        true => only_it(open(dir, Path::new(name))?, entry),
+        false => Ok(None),
+    })
 }
 
-fn is(file: &File, entry: &FileEntry) -> bool {
-    identity(file).is_ok_and(|id| id == entry.identity)
+/// Looks for the file under another name: renames are not logged, the handle is what counts. `None`: it is not there.
+///
+/// # Errors
+/// It was not found, and something could not be looked at; or it is there, and cannot be opened.
+fn find_file(dir: &File, entry: &FileEntry, owner: u32) -> io::Result<Option<(File, PathBuf)>> {
+    find(dir, Path::new(""), owner, &|dir, name, seen| match has_handle(seen, entry)? {
+        true => only_it(open_below(dir, Path::new(name))?, entry),
+        false => Ok(None),
+    })
 }
 
-/// Looks for the file under another name: renames are not logged, the handle is what counts.
-fn search(dir: &File, below: &Path, entry: &FileEntry) -> Option<(File, PathBuf)> {
-    let names = rustix::fs::Dir::read_from(dir).ok()?;
-    for name in names.filter_map(Result::ok) {
+/// Shows everything below a directory to `look`, with its directory, its name there, and a descriptor (O_PATH), until something is
+/// what it looks for.
+fn find(dir: &File, below: &Path, owner: u32, look: &Look<'_>) -> io::Result<Option<(File, PathBuf)>> {
+    let mut unseen = None;
+    for name in rustix::fs::Dir::read_from(dir)? {
+        let name = name?;
         let text = OsStr::from_bytes(name.file_name().to_bytes());
         if text == "." || text == ".." {
             continue;
         }
-        let path = below.join(text);
-        if name.file_type() == rustix::fs::FileType::Directory {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let sub = rustix::fs::openat(dir, text, flags, FileMode::empty()).ok().map(File::from);
-            if let Some(found) = sub.and_then(|sub| search(&sub, &path, entry)) {
-                return Some(found);
-            }
-        } else if let Ok(file) = open_below(dir, Path::new(text))
-            && is(&file, entry)
-        {
-            return Some((file, path));
+        match find_at(dir, text, &below.join(text), owner, look) {
+            Ok(None) => {}
+            Err(error) => _ = unseen.get_or_insert(error),
+            found => return found,
         }
     }
-    None
+    unseen.map_or(Ok(None), Err)
+}
+
+type Look<'l> = dyn Fn(&File, &OsStr, &File) -> io::Result<Option<File>> + 'l;
+
+fn find_at(
+    dir: &File,
+    name: &OsStr,
+    path: &Path,
+    owner: u32,
+    look: &Look<'_>,
+) -> io::Result<Option<(File, PathBuf)>> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let seen = match rustix::fs::openat(dir, name, flags, FileMode::empty()) {
+        Err(Errno::NOENT) => return Ok(None),
+        seen => File::from(seen?),
+    };
+    if let Some(found) = look(dir, name, &seen)? {
+        return Ok(Some((found, path.to_owned())));
+    }
+    let stat = rustix::fs::fstat(&seen)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return Ok(None);
+    }
+    match rustix::fs::openat(dir, name, DIRECTORY, FileMode::empty()) {
+        Ok(sub) => find(&File::from(sub), path, owner, look),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        // `lost+found`, for one.
+        Err(Errno::ACCESS) if stat.st_uid != owner => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// True if what is seen may be the file. Without its handle it is of another file system.
+fn has_handle(seen: &File, entry: &FileEntry) -> io::Result<bool> {
+    match seawall_media::handle(seen) {
+        Ok((kind, handle)) => Ok(kind == entry.identity.kind && handle == entry.identity.handle),
+        Err(error) => match Errno::from_io_error(&error) {
+            Some(Errno::OPNOTSUPP | Errno::OVERFLOW) => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+fn only_it(file: File, entry: &FileEntry) -> io::Result<Option<File>> {
+    Ok(Some(file).filter(|file| is(file, entry)))
+}
+
+fn is(file: &File, entry: &FileEntry) -> bool {
+    identity(file).is_ok_and(|id| id == entry.identity)
 }

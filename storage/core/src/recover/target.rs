@@ -64,6 +64,8 @@ pub enum Unwritable {
     Lost(String),
     /// Its database has removed it and will never read it again: there is nothing to write.
     Dropped(String),
+    /// Something could not be looked at, so nobody knows whether the file is there. It is no more gone than lost.
+    Unseen(String),
 }
 
 impl From<String> for Unwritable {

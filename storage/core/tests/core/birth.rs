@@ -52,3 +52,27 @@ fn a_full_log_is_written_around_and_the_next_fsync_is_real() {
     world.fsync(&m);
     assert!(world.is_tracked(&m), "back, as any other");
 }
+
+/// A file system whose journal died opens no file for writing. Recovery took the segment for one that the server had removed in the
+/// making, as that is what its first name said, and dropped what was acknowledged.
+#[test]
+fn a_segment_that_cannot_be_opened_is_not_one_that_was_removed() {
+    let world = World::new(POOL);
+    let m = newborn(&world);
+    world.pwrite(&m, 0, b"a commit", 0);
+    assert!(!world.fsync(&m), "absorbed");
+    let path = m.path.with_file_name("000000010000000000000022");
+    std::fs::rename(&m.path, &path).expect("renamed");
+    let immutable = |how: &str| {
+        let done = std::process::Command::new("chattr").arg(how).arg(&path).status();
+        done.is_ok_and(|status| status.success())
+    };
+    if !immutable("+i") {
+        eprintln!("SKIPPED: no file can be made immutable here");
+        return;
+    }
+    let (done, _dir, _memory) = world.recover();
+    assert!(immutable("-i"));
+    let refused = done.expect_err("refused").to_string();
+    assert!(refused.contains("cannot look whether it is there"), "{refused}");
+}

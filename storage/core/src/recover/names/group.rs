@@ -209,6 +209,7 @@ impl<N: NameSpace> Space<N> {
                 let path = names.path();
                 Ok(space(OnceCell::from(names), None, path))
             }
+            Err(unseen @ Unwritable::Unseen(_)) => Err(unseen),
             Err(why) => match unborn(entry).filter(|file| options.replays(pool) && is_wanted(file)) {
                 Some(file) => Ok(space(OnceCell::new(), Some(file), ground.path(entry))),
                 None => Err(why),

@@ -66,7 +66,7 @@ impl<N: NameSpace> Names<N> {
                     report.files.extend(group.spaces.values().map(|space| space.path.clone()));
                     groups.push(group);
                 }
-                Err((slot, Unwritable::Lost(why))) => {
+                Err((slot, Unwritable::Lost(why) | Unwritable::Unseen(why))) => {
                     unresolved.push(Unresolved { path: path(slot).unwrap_or_default(), records, why });
                 }
                 Err((_, Unwritable::Dropped(why))) => report.dropped.push(why),
