@@ -87,6 +87,7 @@ mutants! {
             "Some(f) if f.generation < generation => if {m} { Fate::Forgotten } else { Fate::Impossible },",
     }
     "storage/core/src/recover/resolve.rs" {
+        "recovery: what cannot be looked at is gone": "    unseen.map_or(Ok(None), Err)" => "    unseen.filter(|_| !{m}).map_or(Ok(None), Err)",
         "names: a file that the disk had": "if entry.watermark == UNBORN" => "if {m} || entry.watermark == UNBORN",
         "refusal: a file of another owner": "    if owner != root.uid {" => "    if owner != root.uid && !{m} {",
         "refusal: a file that was changed since": "!self.begun.is_set() {" => "!self.begun.is_set() && !{m} {",
