@@ -228,15 +228,10 @@ fn find_directory(above: &File, entry: &FileEntry, owner: u32) -> io::Result<Opt
         Ok(File::from(rustix::fs::openat2(dir, name, DIRECTORY, FileMode::empty(), resolve)?))
     };
     let by_hint = if entry.path.as_os_str().is_empty() { Path::new(".") } else { &entry.path };
-    if let Ok(found) = open(above, by_hint).and_then(|found| only_it(found, entry))
-        && let Some(found) = found
-    {
-        return Ok(Some((found, entry.path.clone())));
+    match open(above, by_hint) {
+        Ok(found) if is(&found, entry) => Ok(Some((found, entry.path.clone()))),
+        _ => find(above, Path::new(""), (entry, owner), &open),
     }
-    find(above, Path::new(""), owner, &|dir, name, seen| match has_handle(seen, entry)? {
-        true => only_it(open(dir, Path::new(name))?, entry),
-        false => Ok(None),
-    })
 }
 
 /// Looks for the file under another name: renames are not logged, the handle is what counts. `None`: it is not there.
@@ -244,15 +239,19 @@ fn find_directory(above: &File, entry: &FileEntry, owner: u32) -> io::Result<Opt
 /// # Errors
 /// It was not found, and something could not be looked at; or it is there, and cannot be opened.
 fn find_file(dir: &File, entry: &FileEntry, owner: u32) -> io::Result<Option<(File, PathBuf)>> {
-    find(dir, Path::new(""), owner, &|dir, name, seen| match has_handle(seen, entry)? {
-        true => only_it(open_below(dir, Path::new(name))?, entry),
-        false => Ok(None),
-    })
+    find(dir, Path::new(""), (entry, owner), &open_below)
 }
 
-/// Shows everything below a directory to `look`, with its directory, its name there, and a descriptor (O_PATH), until something is
-/// what it looks for.
-fn find(dir: &File, below: &Path, owner: u32, look: &Look<'_>) -> io::Result<Option<(File, PathBuf)>> {
+/// Opens what is registered, by its name in its directory.
+type Open<'o> = dyn Fn(&File, &Path) -> io::Result<File> + 'o;
+
+/// Looks at everything below a directory, which is at `below`, for what is registered with files of this owner, and opens that.
+fn find(
+    dir: &File,
+    below: &Path,
+    wanted: (&FileEntry, u32),
+    open: &Open<'_>,
+) -> io::Result<Option<(File, PathBuf)>> {
     let mut unseen = None;
     for name in rustix::fs::Dir::read_from(dir)? {
         let name = name?;
@@ -260,7 +259,7 @@ fn find(dir: &File, below: &Path, owner: u32, look: &Look<'_>) -> io::Result<Opt
         if text == "." || text == ".." {
             continue;
         }
-        match find_at(dir, text, &below.join(text), owner, look) {
+        match find_at(dir, Path::new(text), &below.join(text), wanted, open) {
             Ok(None) => {}
             Err(error) => _ = unseen.get_or_insert(error),
             found => return found,
@@ -269,29 +268,30 @@ fn find(dir: &File, below: &Path, owner: u32, look: &Look<'_>) -> io::Result<Opt
     unseen.map_or(Ok(None), Err)
 }
 
-type Look<'l> = dyn Fn(&File, &OsStr, &File) -> io::Result<Option<File>> + 'l;
-
 fn find_at(
     dir: &File,
-    name: &OsStr,
+    name: &Path,
     path: &Path,
-    owner: u32,
-    look: &Look<'_>,
+    (entry, owner): (&FileEntry, u32),
+    open: &Open<'_>,
 ) -> io::Result<Option<(File, PathBuf)>> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let seen = match rustix::fs::openat(dir, name, flags, FileMode::empty()) {
         Err(Errno::NOENT) => return Ok(None),
         seen => File::from(seen?),
     };
-    if let Some(found) = look(dir, name, &seen)? {
-        return Ok(Some((found, path.to_owned())));
+    if has_handle(&seen, entry)? {
+        let found = open(dir, name)?;
+        if is(&found, entry) {
+            return Ok(Some((found, path.to_owned())));
+        }
     }
     let stat = rustix::fs::fstat(&seen)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return Ok(None);
     }
     match rustix::fs::openat(dir, name, DIRECTORY, FileMode::empty()) {
-        Ok(sub) => find(&File::from(sub), path, owner, look),
+        Ok(sub) => find(&File::from(sub), path, (entry, owner), open),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         // `lost+found`, for one.
         Err(Errno::ACCESS) if stat.st_uid != owner => Ok(None),
@@ -311,10 +311,6 @@ fn has_handle(seen: &File, entry: &FileEntry) -> io::Result<bool> {
             _ => Err(error),
         },
     }
-}
-
-fn only_it(file: File, entry: &FileEntry) -> io::Result<Option<File>> {
-    Ok(Some(file).filter(|file| is(file, entry)))
 }
 
 fn is(file: &File, entry: &FileEntry) -> bool {
