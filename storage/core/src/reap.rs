@@ -116,6 +116,15 @@ pub fn finish_in(engine: &Engine, who: Owner, slot: u32, files: &mut dyn Writabl
     lane.is_some_and(|lane| finish(engine, who, lane, &is_gone, files))
 }
 
+/// The files of changes that were published in part by processes that have died since.
+pub fn half_published(engine: &Engine) -> impl Iterator<Item = u32> {
+    let is_half = |lane: &Lane<'_>| {
+        lane.record().load(Acquire) != 0
+            && Owner::from_word(lane.owner().load(Acquire)).is_some_and(|owner| owner.is_dead(engine.shm()))
+    };
+    engine.shm().lanes().filter(is_half).map(|lane| lane.slot().load(Acquire))
+}
+
 /// Publishes the lane's record again, if no living thread has entered the file since, and leaves the file's lock free.
 fn finish(
     engine: &Engine,

@@ -23,7 +23,7 @@ use crate::state::Daemon;
 use crate::unmanaged::Unmanaged;
 use crate::{
     ahead, closing, control, destaging, directories, freeze, guarding, hello, lend, letting_go, outside,
-    rebuild, register, roots, status, tablespaces, tree, unborn, users,
+    rebuild, register, roots, status, tablespaces, tree, unborn, users, warden,
 };
 use answer::{Answer, answered, send};
 
@@ -149,6 +149,7 @@ impl<'d> Connection<'d> {
             self.daemon.lifetime.forget(self.peer.pid);
             return Answer::status(Status::Later);
         }
+        warden::finish_all(self.daemon);
         let (reply, descriptors) = hello::lent(self.daemon);
         Answer::of(reply, descriptors)
     }
@@ -283,6 +284,7 @@ impl<'d> Connection<'d> {
             self.daemon.lifetime.hold();
             self.holds = true;
         }
+        warden::finish_all(self.daemon);
         // What was noted before is not this one's.
         self.daemon.engine.shm().header().forget_strays();
         answered(roots::add(self.daemon, &wanted, Some(self.peer.pid)).map(|root| control::Added { root }))

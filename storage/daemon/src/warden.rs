@@ -19,6 +19,8 @@ use crate::{cache, closing, directories, foreign, freeze, guarding, process, use
 
 /// How often the warden looks, when nobody dies meanwhile.
 const TICK: Duration = Duration::from_millis(200);
+/// How long a program that is about to be started waits at most for what the dead were writing.
+const FINISHING: Duration = Duration::from_millis(500);
 /// The claim of a client slot: process id and generation.
 type Claim = (u32, u32);
 
@@ -104,6 +106,22 @@ fn wait(lifetime: &Lifetime, watched: &Watched) {
 pub(crate) fn finish(daemon: &Daemon, slot: u32) {
     if let Ok(_alone) = daemon.burying.try_lock() {
         reap::finish_in(&daemon.engine, daemon.me(), slot, &mut descriptors(daemon));
+    }
+}
+
+/// The same in every file: a program is about to be started, and may read before it joins the log. Where the dead are being buried
+/// at this moment that takes a little longer; whoever waits for an answer does not wait for a disk that hangs.
+pub(crate) fn finish_all(daemon: &Daemon) {
+    let until = Instant::now() + FINISHING;
+    while reap::half_published(&daemon.engine).next().is_some() && Instant::now() < until {
+        let Ok(_alone) = daemon.burying.try_lock() else {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        };
+        for slot in reap::half_published(&daemon.engine) {
+            reap::finish_in(&daemon.engine, daemon.me(), slot, &mut descriptors(daemon));
+        }
+        return;
     }
 }
 

@@ -98,6 +98,16 @@ pub fn look_up_or_register(fd: c_int, intent: Intent) -> Kind {
     }
 }
 
+/// `fd` was opened: what a process that died was writing to its file is whole before anybody reads it there.
+pub fn opened(fd: c_int) {
+    if fd >= 0
+        && let Some(engine) = session::joined().filter(|_| !session::is_off())
+        && let Some(file) = sys::fstat(fd).ok().and_then(|stat| find(engine, &stat))
+    {
+        engine.opens(file, || owner::current(engine));
+    }
+}
+
 /// True if every use of `fd` that changes something is the kernel's business alone, also the block cache's.
 /// What the table does not know is found out as [`look_up_or_register`] does it.
 #[inline]

@@ -305,6 +305,7 @@ mutants! {
         "atomic: synced before it is back": "        match sync() {" => "        match if {m} { Ok(()) } else { sync() } {",
     }
     "storage/core/src/engine/enter.rs" {
+        "half published: an open does not wait": "if self.file(file).as_ref().is_some_and(is_half)" => "if !{m} && self.file(file).as_ref().is_some_and(is_half)",
         "generation: a slot that got another file meanwhile": "Entered::Alone(inside) if slot.is_of(file) =>" => "Entered::Alone(inside) if slot.is_of(file) || {m} =>",
     }
     "storage/core/src/journal/batch.rs" {

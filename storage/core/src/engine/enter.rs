@@ -36,6 +36,19 @@ impl Engine {
         slot.enter_or(self.shm(), who, &|| self.finisher.finish(slot.number()))
     }
 
+    /// Somebody has opened the file, and may look at what is in it. What a process had published in part when it died is whole
+    /// first: without Seawall the dead write no more, and a program that is started anew may go by what it finds. Waits as long
+    /// as whoever changes the file would, and for nothing else. `who` is asked for if there is something to wait for.
+    pub fn opens(&self, file: FileRef, who: impl FnOnce() -> Option<Owner>) {
+        let is_half = |slot: &Slot<'_>| slot.holder() != 0 && slot.half_published(self.shm()).is_some();
+        if self.file(file).as_ref().is_some_and(is_half)
+            && let Some(who) = who()
+        {
+            // What is left of a lost holder stays for the next one who changes the file.
+            drop(self.enter(who, file));
+        }
+    }
+
     /// From now on, a thread of this process that waits for a holder which died in its publish calls `finish` with the
     /// file's slot. That call should lead to [`reap::finish_in`](crate::reap::finish_in): the daemon's threads must not
     /// wait for each other.

@@ -1,5 +1,6 @@
 //! A process is killed while the kernel copies what it writes, and half of a page is in the file. Nobody makes that durable: whoever
-//! comes next waits until the daemon has made the page whole from its record.
+//! comes next waits until the daemon has made the page whole from its record. Nor does anybody open the file and see half of it: without
+//! Seawall the dead write no more.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -54,7 +55,7 @@ fn is_whole(file: &File) -> bool {
 /// What somebody else does with the file.
 type Use = fn(&Engine, Owner, FileRef, &File, &dyn Fn() -> Result<(), Errno>);
 
-const USES: [(&str, Use); 4] = [
+const USES: [(&str, Use); 5] = [
     ("a write", |engine, who, name, file, _| {
         let begun = engine.begin(who, name, file.as_fd());
         let change = begun.log_write(At::Offset(PAGE as u64), [&b"behind it"[..]].into_iter());
@@ -69,6 +70,10 @@ const USES: [(&str, Use); 4] = [
         engine.take_out(who, name, sync).finish(sync);
     }),
     ("a mapping", |engine, who, name, _, sync| engine.hold(who, name, sync)),
+    ("an open, to look", |engine, who, name, file, _| {
+        engine.opens(name, || Some(who));
+        assert!(is_whole(file), "what it finds is what stays");
+    }),
 ];
 
 // Holds: P2

@@ -254,6 +254,7 @@ fn made_or_found(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<
 /// Finishes an open: names the descriptor's file now, while we know what was taken off, and truncates it. A
 /// file that was swapped between the look and the open is found out here.
 fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
+    classify::opened(fd);
     let kind = classify::look_up_or_register(fd, Intent::Write);
     if let Kind::Managed(target) = &kind
         && taken & O_DSYNC != 0
@@ -284,6 +285,7 @@ fn marks(flags: c_int, taken: c_int) -> u64 {
 
 /// An ordinary open: what the descriptor is will be asked at its first write.
 fn plain(fd: c_int, flags: c_int) {
+    classify::opened(fd);
     match writes(flags) && flags & O_PATH == 0 && !session::is_off() {
         true => fdtable::opened(fd, marks(flags, 0)),
         false => fdtable::reset(fd),
@@ -297,6 +299,7 @@ fn plain(fd: c_int, flags: c_int) {
 /// itself. O_TRUNC has happened: what the log says of the file is over.
 fn opened_unseen(fd: c_int, flags: c_int) -> c_int {
     if fd >= 0 {
+        classify::opened(fd);
         fresh(fd);
         if flags & O_TRUNC != 0 {
             let _ = truncate(fd, 0);

@@ -111,6 +111,7 @@ unsafe fn is_simple(path: *const c_char, mode: *const c_char) -> bool {
 /// # Safety
 /// As above.
 unsafe fn opened(stream: *mut FILE, mode: *const c_char) {
+    number(stream).inspect(|fd| classify::opened(*fd));
     // SAFETY: the caller's.
     if session::is_off() || !unsafe { writes(mode) } {
         return;
@@ -136,7 +137,9 @@ fn is_forgotten(stream: *mut FILE) -> bool {
 unsafe fn open(path: *const c_char, mode: *const c_char, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     // SAFETY: the caller has a C string or null, as for fopen(3).
     if session::is_off() || !unsafe { writes(mode) } {
-        return call();
+        let stream = call();
+        number(stream).inspect(|fd| classify::opened(*fd));
+        return stream;
     }
     // SAFETY: as above.
     let seen = unsafe { app::path(path) }.and_then(|path| look::at(HERE, path, 0));
