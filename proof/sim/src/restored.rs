@@ -155,11 +155,11 @@ impl NameSpace for Restored<'_> {
         Ok(found.map(here))
     }
 
-    fn is_kept(&self, file: &Handle) -> bool {
-        self.handle_at(&place(file)) == Some(*file)
+    fn is_kept(&self, file: &Handle) -> Result<bool, String> {
+        Ok(self.handle_at(&place(file)) == Some(*file))
     }
 
-    fn name_of(&self, file: &Handle) -> Option<Name> {
+    fn name_of(&self, file: &Handle) -> Result<Option<Name>, String> {
         let list = || {
             let tree = self.tree.borrow();
             let own = tree.names(self.folder).iter().filter(|(name, _)| !name.ends_with(TEMPORARY));
@@ -168,7 +168,7 @@ impl NameSpace for Restored<'_> {
             })
             .collect()
         };
-        self.entries.get_or_init(list).get(file).cloned()
+        Ok(self.entries.get_or_init(list).get(file).cloned())
     }
 
     fn make(&self, file: &Handle, attributes: &Attributes, target: Option<&[u8]>) -> io::Result<()> {

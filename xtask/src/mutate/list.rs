@@ -107,6 +107,7 @@ mutants! {
     }
     "storage/core/src/recover/names/plan.rs" {
         "names: a file whose name is taken meanwhile": "(Some(at), _) if moves.contains(&file) => {" => "(Some(at), _) if moves.contains(&file) && !{m} => {",
+        "names: what cannot be looked at is gone": "match look.name_of(wanted.directory, &file).map_err(unseen)? {" => "match look.name_of(wanted.directory, &file).or_else(|why| if {m} { Ok(None) } else { Err(unseen(why)) })? {",
         "names: row N7": "Some(_) if !is_known =>" => "Some(_) if !is_known && !{m} =>",
         "names: row N8": "None if here.is_some() && is_known" => "None if here.is_some() && is_known && !{m}",
         "names: row N8, with something in it": "!self.look.is_full(at)" => "({m} || !self.look.is_full(at))",

@@ -106,10 +106,16 @@ pub trait Look {
     fn look(&self, at: &At) -> Result<Option<Here>, String>;
 
     /// True if the file itself is at its place in this directory, because of a run that was cut.
-    fn is_kept(&self, directory: u32, file: &Handle) -> bool;
+    ///
+    /// # Errors
+    /// As above: what cannot be looked at may be that file.
+    fn is_kept(&self, directory: u32, file: &Handle) -> Result<bool, String>;
 
     /// The name of the file itself anywhere in a directory, if it has one. Every entry is checked.
-    fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>>;
+    ///
+    /// # Errors
+    /// As above.
+    fn name_of(&self, directory: u32, file: &Handle) -> Result<Option<Vec<u8>>, String>;
 
     /// The user that owns the directory.
     fn owner(&self, directory: u32) -> u32;
@@ -131,10 +137,16 @@ pub trait NameSpace {
     fn look(&self, name: &[u8]) -> Result<Option<Here>, String>;
 
     /// True if the file itself is at its place here.
-    fn is_kept(&self, file: &Handle) -> bool;
+    ///
+    /// # Errors
+    /// As for [`Look::look`].
+    fn is_kept(&self, file: &Handle) -> Result<bool, String>;
 
     /// As [`Look::name_of`].
-    fn name_of(&self, file: &Handle) -> Option<Vec<u8>>;
+    ///
+    /// # Errors
+    /// As for [`Look::look`].
+    fn name_of(&self, file: &Handle) -> Result<Option<Vec<u8>>, String>;
 
     /// As [`Look::is_full`].
     fn is_full(&self, _name: &[u8]) -> bool {

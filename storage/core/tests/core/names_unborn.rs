@@ -118,10 +118,10 @@ impl NameSpace for CutDirectory {
     fn look(&self, name: &[u8]) -> Result<Option<Here>, String> {
         self.0.look(name)
     }
-    fn is_kept(&self, file: &Handle) -> bool {
+    fn is_kept(&self, file: &Handle) -> Result<bool, String> {
         self.0.is_kept(file)
     }
-    fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
+    fn name_of(&self, file: &Handle) -> Result<Option<Vec<u8>>, String> {
         self.0.name_of(file)
     }
     fn is_full(&self, name: &[u8]) -> bool {

@@ -129,7 +129,7 @@ impl<N: NameSpace> Group<N> {
             match Plan::of(&group.history, &group) {
                 Ok(plan) => group.plan = plan,
                 Err(conflict) => {
-                    return Ok(Err((conflict.at().directory, Unwritable::Lost(conflict.to_string()))));
+                    return Ok(Err((conflict.at().directory, conflict.into())));
                 }
             }
         }
@@ -230,12 +230,12 @@ impl<N: NameSpace> Look for Group<N> {
         self.opened(at.directory).map_or(Ok(None), |names| names.look(&at.name))
     }
 
-    fn is_kept(&self, directory: u32, file: &Handle) -> bool {
-        self.opened(directory).is_some_and(|names| names.is_kept(file))
+    fn is_kept(&self, directory: u32, file: &Handle) -> Result<bool, String> {
+        self.opened(directory).map_or(Ok(false), |names| names.is_kept(file))
     }
 
-    fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>> {
-        self.opened(directory)?.name_of(file)
+    fn name_of(&self, directory: u32, file: &Handle) -> Result<Option<Vec<u8>>, String> {
+        self.opened(directory).map_or(Ok(None), |names| names.name_of(file))
     }
 
     fn owner(&self, directory: u32) -> u32 {

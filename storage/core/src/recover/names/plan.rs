@@ -29,7 +29,7 @@ use std::io;
 use rustix::io::Errno;
 
 use crate::format::{Attributes, Handle};
-use crate::recover::target::{At, Here, Look};
+use crate::recover::target::{At, Here, Look, Unwritable};
 
 use super::history::{History, Name};
 
@@ -117,6 +117,13 @@ impl Conflict {
         | Self::Owner(at, ..)
         | Self::Unseen(at, _)) = self;
         at
+    }
+}
+
+impl From<Conflict> for Unwritable {
+    fn from(conflict: Conflict) -> Self {
+        let why = conflict.to_string();
+        if matches!(conflict, Conflict::Unseen(..)) { Self::Unseen(why) } else { Self::Lost(why) }
     }
 }
 
@@ -224,6 +231,7 @@ impl<'a, L: Look> Facts<'a, L> {
         // So a directory that comes to be below another one is there before that one would be moved below it.
         all.sort_by_key(|(_, at)| self.history.names[at].since);
         for (file, wanted) in all {
+            let unseen = |why| Conflict::Unseen(wanted.clone(), why);
             let known = self.history.files.get(&file);
             let (at, place) = (self.place_of(file).cloned(), wanted.directory);
             match (&at, known.and_then(|known| known.made)) {
@@ -231,12 +239,12 @@ impl<'a, L: Look> Facts<'a, L> {
                     steps.push(Step::Keep { file, place, at: at.clone() });
                 }
                 (Some(_), _) => {}
-                (None, _) if look.is_kept(place, &file) => {}
+                (None, _) if look.is_kept(place, &file).map_err(unseen)? => {}
                 (None, None) => return Err(Conflict::Absent(wanted.clone())),
                 (None, Some(made)) if made.uid != look.owner(wanted.directory) => {
                     return Err(Conflict::Owner(wanted.clone(), made.uid, look.owner(wanted.directory)));
                 }
-                (None, Some(attributes)) => match look.name_of(wanted.directory, &file) {
+                (None, Some(attributes)) => match look.name_of(wanted.directory, &file).map_err(unseen)? {
                     Some(to) => return Err(Conflict::Moved(wanted.clone(), to)),
                     None => {
                         let target = known.and_then(|known| known.target.clone());

@@ -55,16 +55,25 @@ impl RealDirectory {
         Ok(Some((file, handle.ok_or_else(|| io::Error::other("its handle is too long"))?)))
     }
 
-    /// Every file in it.
-    fn list(&self) -> BTreeMap<Handle, Vec<u8>> {
-        let Ok(entries) = rustix::fs::Dir::read_from(&self.directory) else { return BTreeMap::new() };
-        let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_bytes().to_vec());
-        let own = names.filter(|name| !name.ends_with(TEMPORARY));
-        let found = own.filter_map(|name| {
-            let (_, handle) = self.handle(OsStr::from_bytes(&name)).ok()??;
-            Some((handle, name))
-        });
-        found.collect()
+    /// Every file in it. What is not this file system's has no handle, or another kind of one.
+    fn list(&self) -> Result<BTreeMap<Handle, Vec<u8>>, String> {
+        let mut all = BTreeMap::new();
+        for entry in
+            rustix::fs::Dir::read_from(&self.directory).map_err(|e| format!("cannot be listed: {e}"))?
+        {
+            let name = entry.map_err(|e| format!("cannot be listed: {e}"))?.file_name().to_bytes().to_vec();
+            if name.ends_with(TEMPORARY) {
+                continue;
+            }
+            match self.handle(OsStr::from_bytes(&name)) {
+                Ok(found) => all.extend(found.map(|(_, handle)| (handle, name))),
+                Err(e) if is_elsewhere(&e) => {}
+                Err(e) => {
+                    return Err(format!("may be {}, which cannot be examined: {e}", name.escape_ascii()));
+                }
+            }
+        }
+        Ok(all)
     }
 
     pub(in crate::recover) fn open(&self, name: &OsStr) -> io::Result<File> {
@@ -144,6 +153,12 @@ impl RealDirectory {
     }
 }
 
+/// True if what could not be identified is on another file system, which is mounted there and has no handles, or longer ones.
+fn is_elsewhere(error: &io::Error) -> bool {
+    let codes = [Errno::OPNOTSUPP, Errno::OVERFLOW].map(Errno::raw_os_error);
+    error.raw_os_error().is_none_or(|code| codes.contains(&code))
+}
+
 /// True if a guard is in a directory: what it guarded is replayed now.
 fn has_guard(directory: &OwnedFd) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -213,12 +228,18 @@ impl NameSpace for RealDirectory {
         }))
     }
 
-    fn is_kept(&self, file: &Handle) -> bool {
-        self.handle(place(file).as_os_str()).is_ok_and(|found| found.is_some_and(|(_, is)| is == *file))
+    fn is_kept(&self, file: &Handle) -> Result<bool, String> {
+        let found = self.handle(place(file).as_os_str());
+        let found =
+            found.map_err(|e| format!("may be what cannot be examined, {}: {e}", place(file).display()))?;
+        Ok(found.is_some_and(|(_, is)| is == *file))
     }
 
-    fn name_of(&self, file: &Handle) -> Option<Vec<u8>> {
-        self.entries.get_or_init(|| self.list()).get(file).cloned()
+    fn name_of(&self, file: &Handle) -> Result<Option<Vec<u8>>, String> {
+        if self.entries.get().is_none() {
+            let _ = self.entries.set(self.list()?);
+        }
+        Ok(self.entries.get().and_then(|all| all.get(file).cloned()))
     }
 
     fn is_full(&self, name: &[u8]) -> bool {

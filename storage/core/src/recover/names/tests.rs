@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::history::History;
 use super::plan::{Conflict, Plan};
 use crate::recover::target::At;
-use disk::Disk;
+use disk::{Disk, Unseen};
 use program::{Event, OLD, OWNER, Record, Watermarks, acts, add, at, events, file, handle, is_live, is_old};
 
 /// What the records promise.
@@ -169,6 +169,16 @@ fn what_somebody_else_did_is_refused_and_never_undone() {
     assert_eq!(synced_and_gone, Ok(Plan::default()), "N4");
     let of_another = Plan::of(&history(&[made(5)]), &Disk { owner: OWNER + 1, ..Disk::default() });
     assert_eq!(of_another, Err(Conflict::Owner(at(0), OWNER, OWNER + 1)));
+}
+
+/// It may be the file itself, with content that the log lacks.
+#[test]
+fn what_cannot_be_looked_at_is_not_made_again() {
+    for unseen in [Unseen::Kept, Unseen::Name] {
+        let disk = Disk { owner: OWNER, unseen: Some(unseen), ..Disk::default() };
+        let plan = Plan::of(&history(&[Record::Made(0, 5)]), &disk);
+        assert_eq!(plan, Err(Conflict::Unseen(at(0), "is not seen".into())), "{unseen:?}");
+    }
 }
 
 /// The mark was removed, and the power failed before that was durable.

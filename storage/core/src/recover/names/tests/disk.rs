@@ -11,6 +11,13 @@ use crate::recover::target::{At, Here, Look};
 /// The handles of files that a recovery makes begin here.
 const MADE_AGAIN: u32 = 1000;
 
+/// What cannot be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unseen {
+    Kept,
+    Name,
+}
+
 /// A directory, and the files that are kept for a recovery.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk {
@@ -21,6 +28,8 @@ pub(super) struct Disk {
     pub(super) owner: u32,
     /// Directories with something in them.
     pub(super) full: BTreeSet<At>,
+    /// Something in it cannot be looked at: what is kept there, or a name that the log does not have.
+    pub(super) unseen: Option<Unseen>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,14 +53,20 @@ impl Look for Disk {
         Ok(self.names.get(at).map(|inode| here(&self.inodes[*inode])))
     }
 
-    fn is_kept(&self, directory: u32, file: &Handle) -> bool {
-        self.kept.get(&(directory, *file)).is_some_and(|inode| !self.inodes[*inode].is_another)
+    fn is_kept(&self, directory: u32, file: &Handle) -> Result<bool, String> {
+        if self.unseen == Some(Unseen::Kept) {
+            return Err("is not seen".into());
+        }
+        Ok(self.kept.get(&(directory, *file)).is_some_and(|inode| !self.inodes[*inode].is_another))
     }
 
-    fn name_of(&self, directory: u32, file: &Handle) -> Option<Vec<u8>> {
+    fn name_of(&self, directory: u32, file: &Handle) -> Result<Option<Vec<u8>>, String> {
+        if self.unseen == Some(Unseen::Name) {
+            return Err("is not seen".into());
+        }
         let is_it = |inode: usize| self.inodes[inode].is == *file && !self.inodes[inode].is_another;
         let mut here = self.names.iter().filter(|(at, _)| at.directory == directory);
-        here.find(|(_, inode)| is_it(**inode)).map(|(at, _)| at.name.clone())
+        Ok(here.find(|(_, inode)| is_it(**inode)).map(|(at, _)| at.name.clone()))
     }
 
     fn owner(&self, _: u32) -> u32 {
