@@ -17,6 +17,7 @@ pub mod directory;
 mod engine;
 pub mod file;
 pub mod format;
+pub mod guards;
 pub mod intake;
 pub mod journal;
 pub mod name;

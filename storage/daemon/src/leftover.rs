@@ -10,7 +10,7 @@ use seawall_core::table::RootEntry;
 use seawall_wire::shm::Preset;
 
 use crate::guard::stand_in::{self, PG_VERSION};
-use crate::guard::{Claim, GuardError};
+use crate::guard::{Among, Claim, GuardError};
 use crate::place::beside;
 
 /// The files that texts once stood in for.
@@ -29,5 +29,5 @@ pub fn find(dir: &Path) -> Vec<(PathBuf, Preset)> {
 /// Lowers those of this pool in its directories. What could not be lowered is returned and stays up.
 pub(crate) fn lower<'r>(roots: impl Iterator<Item = &'r RootEntry>, claim: &Claim) -> Vec<GuardError> {
     let found = roots.flat_map(|root| find(&root.data));
-    found.filter_map(|(at, preset)| stand_in::lower(preset, &at, Some(claim)).err()).collect()
+    found.filter_map(|(at, preset)| stand_in::lower(preset, &at, Some(claim), Among::Nobody).err()).collect()
 }

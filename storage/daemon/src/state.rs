@@ -12,6 +12,7 @@ use seawall_core::pool::Pool;
 use seawall_core::{Engine, Owner, stand_in};
 
 use crate::cache::Zone;
+use crate::guard::Among;
 use crate::guard::Claim;
 use crate::log::Log;
 use crate::parts::ahead::Ahead;
@@ -133,7 +134,7 @@ impl Daemon {
 
     /// What this daemon's guards are raised and lowered with.
     pub fn hand(&self) -> Hand<'_> {
-        Hand { claim: self.claim(), shm: self.engine.shm() }
+        Hand { claim: self.claim(), among: Among::Clients(self.engine.guards()) }
     }
 
     /// True if the log is this host's at this moment: a guard that is lowered when it is not may be another host's.

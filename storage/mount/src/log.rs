@@ -6,7 +6,9 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use seawall_core::Owner;
 use seawall_core::client::Course;
+use seawall_core::guards::Guards;
 use seawall_core::policy::{self, Manage};
 use seawall_front::Joined;
 
@@ -40,6 +42,11 @@ impl Log {
     /// If it does not answer, or has no room for another process.
     pub fn join(pool: &Path, discover: Discover) -> io::Result<Self> {
         Ok(Self { joined: Joined::new(pool)?, discover, refused: Noted::default() })
+    }
+
+    /// The guards, and who acts on names that they take.
+    pub fn guards(&self) -> (Guards<'_>, Owner) {
+        (self.engine.guards(), self.me())
     }
 
     /// What the presets say about a path.

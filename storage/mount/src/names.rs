@@ -10,83 +10,80 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, RenameFlags, lgetxattr, openat, renameat_with, statat, unlinkat,
-};
-use seawall_core::Errno;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, lgetxattr, openat, statat};
+use seawall_core::guards::Guards;
 use seawall_core::naming::Holds;
 use seawall_core::stand_in;
 use seawall_core::stand_in::OWN_SUFFIX;
+use seawall_core::{Errno, Owner};
 
 const S_IFMT: u32 = 0o170_000;
 const S_IFDIR: u32 = 0o040_000;
-
-/// How long what the daemon does this moment is waited for.
-const LOOKS: usize = 100;
-const PAUSE: Duration = Duration::from_micros(100);
 
 /// The name under which the file called `name` in `dir` is found.
 pub fn real<'n>(dir: BorrowedFd<'_>, name: &'n OsStr) -> Cow<'n, OsStr> {
     if is_guarded(dir, name) { Cow::Owned(beside(name)) } else { Cow::Borrowed(name) }
 }
 
-/// What an operation does with the last of its names, if it succeeds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Done {
-    /// It looks at what has it.
-    Looks,
-    /// It takes it away.
-    Takes,
-    /// It gives it to something, if it is free.
-    Gives,
-    /// It gives it to something in any case.
-    Replaces,
+/// How an operation acts on names: by one system call, beside which no guard moves.
+#[derive(Clone, Copy)]
+pub struct Act<'l> {
+    guards: Guards<'l>,
+    who: Owner,
+    /// How often guards had moved before the names were found. `None`: no guard takes any of them.
+    since: Option<u64>,
 }
 
-/// Calls `op` with the names under which these are found. The daemon may have a guard go up, or come down, at any moment: then an
-/// operation that failed, or may have met the guard, is done again, and what got a name beside a guard that is no more gets its
-/// true one.
-pub fn at_real<const N: usize, R>(
+impl<'l> Act<'l> {
+    fn begin<'n>((guards, who): (Guards<'l>, Owner), names: impl IntoIterator<Item = &'n OsStr>) -> Self {
+        let is_any_taken = names.into_iter().any(|name| stand_in::may_stand_at(name.as_bytes()));
+        let moves = || guards.wait(|ns| std::thread::sleep(Duration::from_nanos(ns)));
+        Self { guards, who, since: is_any_taken.then(moves) }
+    }
+
+    /// Makes that system call, unless a guard has moved.
+    pub fn by<R>(self, call: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+        let Some(since) = self.since else { return call() };
+        match self.guards.stand_still(self.who, since) {
+            Some(_still) => call(),
+            None => Err(Errno::RESTART),
+        }
+    }
+
+    fn has_moved(self) -> bool {
+        self.since.is_some_and(|since| self.guards.moves() != since)
+    }
+}
+
+/// Calls `op` with the names under which these are found, until it has acted there, or has failed where no guard has moved.
+pub fn at_real<'l, const N: usize, R>(
+    log: (Guards<'l>, Owner),
     names: [(BorrowedFd<'_>, &OsStr); N],
-    does: Done,
-    mut op: impl FnMut([&OsStr; N]) -> Result<R, Errno>,
+    mut op: impl FnMut([&OsStr; N], Act<'l>) -> Result<R, Errno>,
 ) -> Result<R, Errno> {
     loop {
+        let act = Act::begin(log, names.map(|(_, name)| name));
         let found = names.map(|(dir, name)| real(dir, name));
-        let done = op(found.each_ref().map(|name| &**name));
-        if names.map(|(dir, name)| real(dir, name)) == found {
+        let done = op(found.each_ref().map(|name| &**name), act);
+        if done.is_ok() || !act.has_moved() {
             return done;
         }
-        let (Ok(_), false) = (&done, does == Done::Looks) else { continue };
-        if let (Some((dir, name)), Some(at)) = (names.last(), found.last())
-            && matches!(does, Done::Gives | Done::Replaces)
-            && &**at != *name
-            && !has_true_name(*dir, at, name, does)
-        {
-            continue;
-        }
-        return done;
     }
 }
 
-/// What is called `at`, beside where the guard was, gets its name, unless the daemon does that just now, or has it again. False:
-/// something else has the name, so nothing was done.
-fn has_true_name(dir: BorrowedFd<'_>, at: &OsStr, name: &OsStr, does: Done) -> bool {
-    let flags = if does == Done::Replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-    for _ in 0..LOOKS {
-        // What is there may be the next guard's text already.
-        if is_guarded(dir, name) || is_marked(dir, at) || renameat_with(dir, at, dir, name, flags).is_ok() {
-            return true;
+/// Calls `look` with the name under which this one is found, until no guard has moved when it is over.
+pub fn look_at_real<R>(
+    log: (Guards<'_>, Owner),
+    (dir, name): (BorrowedFd<'_>, &OsStr),
+    mut look: impl FnMut(&OsStr) -> R,
+) -> R {
+    loop {
+        let act = Act::begin(log, [name]);
+        let done = look(&real(dir, name));
+        if !act.has_moved() {
+            return done;
         }
-        if mode(dir, name).is_some() {
-            // Made by the operation, or another name of something.
-            let is_spare = |stat: rustix::fs::Stat| stat.st_size == 0 || stat.st_nlink > 1;
-            let spare = statat(dir, at, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(is_spare);
-            return does != Done::Gives || !spare || unlinkat(dir, at, AtFlags::empty()).is_err();
-        }
-        std::thread::sleep(PAUSE);
     }
-    true
 }
 
 /// True for an entry that is Seawall's own: the true file beside a guard, which is shown under its own name, or a part of a
@@ -174,6 +171,7 @@ fn beside(name: &OsStr) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seawall_core::{Engine, pool, takeover};
     use std::fs;
     use std::os::fd::AsFd;
 
@@ -213,48 +211,50 @@ mod tests {
         (dir, open)
     }
 
+    /// A log, and who uses it.
+    fn log() -> (tempfile::TempDir, Engine, Owner) {
+        let dir = tempfile::tempdir_in("/dev/shm").expect("memory");
+        let path = dir.path().join("pool");
+        pool::create(&path, 16 << 20, true, false).expect("a pool");
+        let mut pool = pool::open(&path).expect("open");
+        let engine = takeover::start(&mut pool, dir.path()).expect("a start").engine;
+        let client = engine.claim_client(std::process::id(), 0).expect("a slot");
+        (dir, engine, Owner::new(client, 1 << 4))
+    }
+
     // Holds: P5
     #[test]
-    fn what_gets_a_name_beside_a_guard_that_goes_has_its_true_one() {
-        let (dir, open) = guarded();
+    fn an_operation_acts_where_the_file_is_although_a_guard_has_moved() {
+        let ((_memory, engine, who), (dir, open)) = (log(), guarded());
         let path = |name: &OsStr| dir.path().join(name);
-        let [text, aside] = ["CURRENT", "CURRENT.seawall"].map(OsStr::new);
-        let lower = || fs::rename(path(aside), path(text)).expect("lowered");
-        let name = [(open.as_fd(), text)];
-        at_real(name, Done::Replaces, |[name]| {
-            lower();
-            fs::rename(path(OsStr::new("new")), path(name)).map_err(|_| Errno::IO)
-        })
-        .expect("renamed");
-        assert_eq!(fs::read_to_string(path(text)).expect("read"), "new");
-        assert!(!path(aside).exists());
-        let (dir, open) = guarded();
-        let path = |name: &OsStr| dir.path().join(name);
-        let mut made = 0;
-        at_real([(open.as_fd(), text)], Done::Gives, |[name]| {
-            made += 1;
-            if made == 1 {
+        let [text, aside, new] = ["CURRENT", "CURRENT.seawall", "new"].map(OsStr::new);
+        let mut tries = 0;
+        at_real((engine.guards(), who), [(open.as_fd(), text)], |[name], act| {
+            tries += 1;
+            if tries == 1 {
+                let _moving = engine.guards().moving().expect("nobody acts");
                 fs::rename(path(aside), path(text)).expect("lowered");
             }
-            fs::File::create_new(path(name)).map(drop).map_err(|_| Errno::EXIST)
+            act.by(|| fs::rename(path(new), path(name)).map_err(|_| Errno::IO))
         })
-        .expect_err("there is one");
-        assert_eq!(made, 2);
-        assert_eq!(fs::read_to_string(path(text)).expect("read"), "old");
+        .expect("renamed");
+        assert_eq!(tries, 2);
+        assert_eq!(fs::read_to_string(path(text)).expect("read"), "new");
         assert!(!path(aside).exists());
     }
 
     // Holds: P5
     #[test]
     fn a_guard_that_comes_is_not_looked_at() {
-        let (dir, open) = guarded();
+        let ((_memory, engine, who), (dir, open)) = (log(), guarded());
         let path = |name: &str| dir.path().join(name);
         fs::rename(path("CURRENT"), path("text")).expect("renamed");
         fs::rename(path("CURRENT.seawall"), path("CURRENT")).expect("lowered");
         let mut looks = 0;
-        let found = at_real([(open.as_fd(), OsStr::new("CURRENT"))], Done::Looks, |[name]| {
+        let found = look_at_real((engine.guards(), who), (open.as_fd(), OsStr::new("CURRENT")), |name| {
             looks += 1;
             if looks == 1 {
+                let _moving = engine.guards().moving().expect("nobody acts");
                 fs::rename(path("CURRENT"), path("CURRENT.seawall")).expect("aside");
                 fs::rename(path("text"), path("CURRENT")).expect("raised");
             }

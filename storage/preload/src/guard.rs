@@ -21,7 +21,7 @@ use crate::{app, session, sys};
 
 mod led;
 
-pub use led::{changing, linking_to, looking, moving_from, moving_to, once, opening, removing, with};
+pub use led::{Led, act, acting, looking, once};
 
 const PATH_MAX: usize = libc::PATH_MAX as usize;
 const SUFFIX: &[u8] = b".seawall";

@@ -17,7 +17,7 @@ pub mod shm;
 mod words;
 
 /// Version of everything in this crate. A front and a daemon that differ do not talk.
-pub const WIRE_VERSION: u32 = 31;
+pub const WIRE_VERSION: u32 = 32;
 
 /// Keeps its items only in a build without `std`. Features unify over a workspace build, so a front that is
 /// `no_std` by itself may find `std`, and with it a second panic handler, in its dependencies.

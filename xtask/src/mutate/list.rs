@@ -105,6 +105,12 @@ mutants! {
         "table: emptied by recovery": "        table::forget_all(pool);" => "        if !{m} { table::forget_all(pool); }",
         "refusal: damage": "if !scan.damage.is_empty() {" => "if !scan.damage.is_empty() && !{m} {",
     }
+    "storage/core/src/guards.rs" {
+        "guards: a call acts where one has moved": "(self.moves() == since).then_some(still)" => "({m} || self.moves() == since).then_some(still)",
+        "guards: one moves while a call acts": "while let Some(pid) = acting {" => "while let Some(pid) = acting.filter(|_| !{m}) {",
+        "guards: the dead act": "!Owner::new(*number, 0).is_dead(self.0)" => "({m} || !Owner::new(*number, 0).is_dead(self.0))",
+        "guards: a move that was left is the same one": "moves.store(now + 1 + now % 2, SeqCst);" => "moves.store(if {m} { now | 1 } else { now + 1 + now % 2 }, SeqCst);",
+    }
     "storage/core/src/recover/names/plan.rs" {
         "names: a file whose name is taken meanwhile": "(Some(at), _) if moves.contains(&file) => {" => "(Some(at), _) if moves.contains(&file) && !{m} => {",
         "names: what cannot be looked at is gone": "match look.name_of(wanted.directory, &file).map_err(unseen)? {" => "match look.name_of(wanted.directory, &file).or_else(|why| if {m} { Ok(None) } else { Err(unseen(why)) })? {",
@@ -116,7 +122,7 @@ mutants! {
         "names: the older move first": "all.sort_by_key(|(_, at)| self.history.names[at].since);" => "all.sort_by_key(|(_, at)| if {m} { u64::MAX - self.history.names[at].since } else { self.history.names[at].since });",
         "names: a directory that is not made yet": "error.kind() == io::ErrorKind::NotFound &&" => "!{m} && error.kind() == io::ErrorKind::NotFound &&",
         "names: row N9": "let is_known = here.is_none_or(|file| is.known.contains(&file));" => "let is_known = {m} || here.is_none_or(|file| is.known.contains(&file));",
-        "names: a recovery that was cut": "(None, _) if look.is_kept(place, &file) => {}" => "(None, _) if look.is_kept(place, &file) && !{m} => {}",
+        "names: a recovery that was cut": "(None, _) if look.is_kept(place, &file).map_err(unseen)? => {}" => "(None, _) if look.is_kept(place, &file).map_err(unseen)? && !{m} => {}",
         "names: of another owner": "(None, Some(made)) if made.uid != look.owner(wanted.directory) => {" => "(None, Some(made)) if made.uid != look.owner(wanted.directory) && !{m} => {",
         "names: a file that has another name": "by_name.or_else(by_link)" => "by_name.or_else(|| by_link().filter(|_| !{m}))",
     }

@@ -8,6 +8,7 @@ use std::process::Command;
 use crate::common::Said;
 use crate::common::image::{DROP_IN, ENVIRONMENT, FOLLOWER, Image, POSTGRES, UNIT};
 use crate::common::keepers::Keeper;
+use seawall_daemon::guard::{Among, Claim};
 use seawall_wire::shm::Preset;
 use serde_json::Value;
 
@@ -267,9 +268,9 @@ fn another_pool_needs_a_detach_first() {
 fn a_guard_that_is_up_keeps_a_service_attached() {
     let image = Image::new();
     image.attach(&[POSTGRES, "--pool", "/mnt/a.pool", "--emulated"]).succeeds();
-    let claim = seawall_daemon::guard::Claim { uuid: 7, pool: "/mnt/a.pool".into() };
+    let claim = Claim { uuid: 7, pool: "/mnt/a.pool".into() };
     let label = image.at("srv/pg/backup_label");
-    seawall_daemon::guard::raise(Preset::Postgres, &label, &claim).expect("raised");
+    seawall_daemon::guard::raise(Preset::Postgres, &label, &claim, Among::Nobody).expect("raised");
     let before = image.all();
     image.seawall(&["detach", POSTGRES]).fails(1, &["stays attached", "guard", "seawall recover"]);
     assert_eq!(image.all(), before);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{Place, Said, Writer, kill_everything, names, wait_for};
-use seawall_daemon::guard::Claim;
+use seawall_daemon::guard::{Among, Claim};
 
 /// A copy of the place's directory, as a backup restores it.
 fn copy(place: &Place) -> tempfile::TempDir {
@@ -74,8 +74,8 @@ fn a_guard_that_a_closed_log_left_and_one_of_a_lost_pool_are_lowered() {
     let lost = copied.path().join("lost");
     fs::create_dir(&lost).expect("made");
     let claim = Claim { uuid: 1, pool: "/nowhere/lost.pool".into() };
-    seawall_daemon::guard::raise(seawall_wire::shm::Preset::Sqlite, &lost.join("a.db-journal"), &claim)
-        .expect("raised");
+    let preset = seawall_wire::shm::Preset::Sqlite;
+    seawall_daemon::guard::raise(preset, &lost.join("a.db-journal"), &claim, Among::Nobody).expect("raised");
     let said = guard(&place, &["--lower"], &lost);
     assert!(
         said.succeeds().out.contains("Lost: the commits that only the pool /nowhere/lost.pool held"),

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use crate::common::mounts::{Mounts, tracked};
 use crate::common::{Place, wait_for};
 use tempfile::TempDir;
 
@@ -40,7 +41,7 @@ impl Scene {
     }
 
     fn is_guarded(&self) -> bool {
-        fs::read_to_string(self.path("CURRENT")).is_ok_and(|text| text.contains("run-seawall-recover"))
+        is_guard(&self.path("CURRENT"))
     }
 
     /// Ends the shell; the guard goes down.
@@ -50,6 +51,10 @@ impl Scene {
         wait_for("the guard's end", || !self.path("CURRENT.seawall").exists());
         read(&self.path("CURRENT"))
     }
+}
+
+fn is_guard(file: &Path) -> bool {
+    read(file).contains("run-seawall-recover")
 }
 
 fn read(path: &Path) -> String {
@@ -112,4 +117,30 @@ fn a_file_is_where_its_database_has_put_it_while_the_guard_comes_and_goes() {
     let last = read(&scene.path("last"));
     assert!(last.trim().parse::<u64>().is_ok_and(|changes| changes > 1000), "{last}");
     assert_eq!(scene.finish(), last);
+}
+
+// Holds: P5
+#[test]
+fn through_a_mount_a_file_is_where_its_database_has_put_it_too() {
+    let Some(m) = Mounts::new() else { return };
+    fs::write(m.behind("CURRENT"), "one\n").expect("written");
+    m.mount_with("backing", "at", "rocksdb", &[]).succeeds();
+    let log = tracked(&m.at("000001.log"));
+    wait_for("the guard", || is_guard(&m.behind("CURRENT")));
+    fs::write(m.at("changes.pl"), CHANGES).expect("written");
+    let mut perl = Command::new("perl");
+    perl.arg("changes.pl").current_dir(m.place.file("at")).stdout(Stdio::piped());
+    let program = perl.spawn().expect("perl starts");
+    for _ in 0..100 {
+        m.place.seawall(&["freeze", "--pool", m.place.pool(), "--", "true"]).succeeds();
+    }
+    fs::write(m.at("enough"), "").expect("written");
+    let ended = program.wait_with_output().expect("it ends");
+    assert!(ended.status.success(), "it saw what it should not");
+    let last = String::from_utf8(ended.stdout).expect("a number");
+    assert!(last.trim().parse::<u64>().is_ok_and(|changes| changes > 300), "{last}");
+    drop(log);
+    m.umount().succeeds();
+    assert_eq!(read(&m.behind("CURRENT")), last);
+    assert!(!m.behind("CURRENT.seawall").exists());
 }

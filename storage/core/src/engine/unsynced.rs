@@ -182,5 +182,6 @@ impl Engine {
         client.around_next().store(0, SeqCst);
         client.is_given_up().store(0, SeqCst);
         client.outside().store(0, SeqCst);
+        client.at_guards().store(0, SeqCst);
     }
 }

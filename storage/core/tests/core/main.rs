@@ -10,6 +10,7 @@ mod damage;
 mod direct;
 mod evict;
 mod failing_disk;
+mod guards;
 mod half_published;
 mod hostile;
 mod journal_room;

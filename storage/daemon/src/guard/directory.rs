@@ -26,6 +26,7 @@ use seawall_wire::shm::Preset;
 
 use crate::place::beside;
 
+use super::among::Among;
 use super::fault::{GuardError, directory_of, fault, refuse_other, remove, sync_directory};
 use super::text::Claim;
 
@@ -62,7 +63,7 @@ pub fn is_up(log: &Path) -> bool {
 ///
 /// # Errors
 /// [`GuardError`].
-pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
+pub fn raise(log: &Path, claim: &Claim, among: Among<'_>) -> Result<(), GuardError> {
     let n = names(log);
     if let Some(found) = claimed(log) {
         return refuse_other(n.log, &found, Some(claim));
@@ -70,9 +71,9 @@ pub fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
     if n.log.is_dir() {
         return Err(fault("replace", n.log)(io::Error::other("it is a directory that Seawall did not make")));
     }
-    take_back(&n)?;
+    among.alone(log).and_then(|_alone| take_back(&n))?;
     prepare(&n, claim)?;
-    swap(&n.aside, n.log)?;
+    among.alone(log).and_then(|_alone| swap(&n.aside, n.log))?;
     sync_directory(n.parent())
 }
 
@@ -94,13 +95,19 @@ fn take_back(n: &Names<'_>) -> Result<(), GuardError> {
 ///
 /// # Errors
 /// [`GuardError`].
-pub fn lower(log: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
+pub fn lower(log: &Path, claim: Option<&Claim>, among: Among<'_>) -> Result<(), GuardError> {
     let n = names(log);
+    let alone = among.alone(log)?;
     if let Some(found) = claimed(log) {
         refuse_other(n.log, &found, claim)?;
         swap(n.log, &n.aside)?;
     }
-    if n.aside.is_dir() { clear(&n.aside) } else { take_back(&n) }
+    if !n.aside.is_dir() {
+        return take_back(&n);
+    }
+    // What is left is nobody's but ours.
+    drop(alone);
+    clear(&n.aside)
 }
 
 /// Every log below `dir` that has a guard, up or half-way.
@@ -188,6 +195,14 @@ fn clear(aside: &Path) -> Result<(), GuardError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn raise(log: &Path, claim: &Claim) -> Result<(), GuardError> {
+        super::raise(log, claim, Among::Nobody)
+    }
+
+    fn lower(log: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
+        super::lower(log, claim, Among::Nobody)
+    }
 
     fn claim(uuid: u128) -> Claim {
         Claim { uuid, pool: format!("/pool{uuid}").into() }

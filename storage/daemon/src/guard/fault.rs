@@ -38,6 +38,16 @@ pub enum GuardError {
         /// The guard's place.
         at: PathBuf,
     },
+    /// A process is in the middle of a call on a name that a guard takes, perhaps because it was stopped there.
+    #[error(
+        "guard: {at} stays as it is for now: process {pid} has been in the middle of a call on such a file for two seconds"
+    )]
+    Acting {
+        /// The guard's place.
+        at: PathBuf,
+        /// The process.
+        pid: u32,
+    },
     /// Somebody wrote into the text that stands for a disk: QEMU, for a machine that was started from it.
     #[error(
         "guard: {at} stood for a disk, and a program has overwritten it; the disk is {at}.seawall. Remove \
@@ -70,6 +80,7 @@ impl GuardError {
         let (Self::Io { path, .. }
         | Self::OtherPool { at: path, .. }
         | Self::Aside { at: path }
+        | Self::Acting { at: path, .. }
         | Self::WrittenOver { at: path }
         | Self::Broken { missing: path, .. }) = &mut self;
         *path = real(path);

@@ -28,6 +28,7 @@
 //!
 //! Not handled here: when to raise and lower (`crate::parts::guards`), and how the preload looks behind a guard.
 
+mod among;
 pub mod directory;
 mod fault;
 mod innodb;
@@ -44,6 +45,7 @@ use seawall_core::stand_in::{
 };
 use seawall_wire::shm::Preset;
 
+pub use among::Among;
 pub use fault::GuardError;
 use fault::directory_of;
 pub(crate) use fault::{fault, sync_directory};
@@ -55,24 +57,35 @@ use crate::place::beside;
 ///
 /// # Errors
 /// [`GuardError`]; then no file that it protects may be managed.
-pub fn raise(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError> {
-    if is_directory(at) { directory::raise(at, claim) } else { stand_in::raise(preset, at, claim) }
+pub fn raise(preset: Preset, at: &Path, claim: &Claim, among: Among<'_>) -> Result<(), GuardError> {
+    match is_directory(at) {
+        true => directory::raise(at, claim, among),
+        false => stand_in::raise(preset, at, claim, among),
+    }
 }
 
 /// Raises it again, which stood aside while its database ran.
 ///
 /// # Errors
 /// As for [`raise`].
-pub fn come_back(preset: Preset, at: &Path, claim: &Claim) -> Result<(), GuardError> {
-    if is_directory(at) { directory::raise(at, claim) } else { stand_in::come_back(preset, at, claim) }
+pub(crate) fn come_back(
+    preset: Preset,
+    at: &Path,
+    claim: &Claim,
+    among: Among<'_>,
+) -> Result<(), GuardError> {
+    match is_directory(at) {
+        true => directory::raise(at, claim, among),
+        false => stand_in::come_back(preset, at, claim, among),
+    }
 }
 
-/// Lowers the guard at `at`, whatever state it is in, durably. `claim` `None`: whoever raised it.
+/// Lowers the guard at `at`, whatever state it is in, durably. `claim` `None`: whoever raised it. No client uses its files.
 ///
 /// # Errors
 /// [`GuardError`].
 pub fn lower(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
-    take_down(preset, at, claim)?;
+    take_down(preset, at, claim, Among::Nobody)?;
     sync_directory(directory_of(at))
 }
 
@@ -80,8 +93,25 @@ pub fn lower(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), Gua
 ///
 /// # Errors
 /// [`GuardError`].
-pub(crate) fn take_down(preset: Preset, at: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
-    if is_directory(at) { directory::lower(at, claim) } else { stand_in::lower(preset, at, claim) }
+pub(crate) fn take_down(
+    preset: Preset,
+    at: &Path,
+    claim: Option<&Claim>,
+    among: Among<'_>,
+) -> Result<(), GuardError> {
+    match is_directory(at) {
+        true => directory::lower(at, claim, among),
+        false => stand_in::lower(preset, at, claim, among),
+    }
+}
+
+/// Removes a text that stands for nothing.
+///
+/// # Errors
+/// [`GuardError`].
+pub(crate) fn discard(text: &Path, among: Among<'_>) -> Result<(), GuardError> {
+    let _alone = among.alone(text)?;
+    std::fs::remove_file(text).map_err(fault("remove", text))
 }
 
 /// Every place below the data directory that has a guard, up or half-way.

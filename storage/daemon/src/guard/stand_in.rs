@@ -13,8 +13,8 @@
 //! The step to UP is one rename that exchanges the two, whatever has the name X at that moment: a database may
 //! replace the file while it runs. Where it has none (a new database) the text takes the free name, and what
 //! the database then makes goes to `X.seawall`. While the guard is UP the preload, which knows a text by its
-//! mark ([`MARK`]), leads the database to `X.seawall`, so that one is the newest. A rename by the database that
-//! began before the exchange and ended after it takes the text away; [`raise`] may be called again at any time.
+//! mark ([`MARK`]), leads the database to `X.seawall`, so that one is the newest; nor does it act on either name while the guard
+//! moves ([`Among`]). A hand that does not see the guard may take the text away; [`raise`] may be called again at any time.
 //!
 //! What the database says, by preset: [`super`].
 
@@ -31,6 +31,7 @@ use seawall_wire::shm::Preset;
 
 use crate::place::beside;
 
+use super::among::Among;
 use super::fault::{GuardError, directory_of, fault, refuse_other, remove, sync_directory};
 use super::innodb;
 use super::text::Claim;
@@ -85,23 +86,24 @@ pub fn claimed(file: &Path) -> Option<Claim> {
 ///
 /// # Errors
 /// [`GuardError`].
-pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardError> {
+pub fn raise(preset: Preset, file: &Path, claim: &Claim, among: Among<'_>) -> Result<(), GuardError> {
     let n = names(file);
     if let Some(found) = Claim::read(file) {
         refuse_other(n.file, &found, Some(claim))?;
         if !is_up(file) {
+            let _alone = among.alone(file)?;
             // It was copied, or restored, without its mark.
             lsetxattr(file, MARK, &[], XattrFlags::empty()).map_err(|e| fault("mark", file)(e.into()))?;
             File::open(file).and_then(|text| text.sync_all()).map_err(fault("sync", file))?;
         }
         return check_true_file(preset, &n);
     }
-    settle_written_over(preset, &n)?;
+    settle_written_over(preset, &n, among)?;
     let is_there = || file.exists() || Names::at(&n.aside) == Found::TrueFile;
     if !stand_in::may_be_absent(preset) && !is_there() {
         return Err(fault("guard", file)(ErrorKind::NotFound.into()));
     }
-    put_up(preset, &n, claim, Beside::Leftover)?;
+    put_up(preset, &n, claim, among)?;
     sync_directory(n.directory())
 }
 
@@ -109,12 +111,12 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardErro
 ///
 /// # Errors
 /// [`GuardError`].
-pub fn come_back(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardError> {
+pub fn come_back(preset: Preset, file: &Path, claim: &Claim, among: Among<'_>) -> Result<(), GuardError> {
     let n = names(file);
     if Claim::read(file).is_some() || !stand_in::may_be_removed(preset) {
-        return raise(preset, file, claim);
+        return raise(preset, file, claim, among);
     }
-    put_up(preset, &n, claim, Beside::Newest)?;
+    put_up(preset, &n, claim, among)?;
     sync_directory(n.directory())
 }
 
@@ -122,9 +124,10 @@ pub fn come_back(preset: Preset, file: &Path, claim: &Claim) -> Result<(), Guard
 ///
 /// # Errors
 /// [`GuardError`].
-pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
+pub fn lower(preset: Preset, file: &Path, claim: Option<&Claim>, among: Among<'_>) -> Result<(), GuardError> {
     let n = names(file);
-    settle_written_over(preset, &n)?;
+    settle_written_over(preset, &n, among)?;
+    let _alone = among.alone(file)?;
     for _ in 0..RACES {
         if lower_once(preset, &n, claim)? {
             return remove(&n.temporary);
@@ -161,13 +164,14 @@ fn lower_once(preset: Preset, n: &Names<'_>, claim: Option<&Claim>) -> Result<bo
 
 /// A disk's guard is where programs write into what they find: it is still the same file then, and no text any more. What replaced it
 /// by a rename, or was made anew, is the newest; this is not, and which one is wanted only people know.
-fn settle_written_over(preset: Preset, n: &Names<'_>) -> Result<(), GuardError> {
+fn settle_written_over(preset: Preset, n: &Names<'_>, among: Among<'_>) -> Result<(), GuardError> {
     if preset != Preset::Disk || !is_up(n.file) || Claim::read(n.file).is_some() {
         return Ok(());
     }
     if Names::at(&n.aside) == Found::TrueFile {
         return Err(GuardError::WrittenOver { at: n.file.to_owned() });
     }
+    let _alone = among.alone(n.file)?;
     lremovexattr(n.file, MARK).map_err(|e| fault("remove the mark from", n.file)(e.into()))
 }
 
@@ -238,20 +242,12 @@ fn restore(n: &Names<'_>) -> Result<bool, GuardError> {
     }
 }
 
-/// What a true file beside another one is while no guard is up.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Beside {
-    /// What has the name replaced the text, by a hand that did not see it: this is older.
-    Leftover,
-    /// A rename that began under the guard has ended after it was lowered, and the program is about to find that out.
-    Newest,
-}
-
 /// Writes the text, and gives it the guarded name.
-fn put_up(preset: Preset, n: &Names<'_>, claim: &Claim, beside: Beside) -> Result<(), GuardError> {
+fn put_up(preset: Preset, n: &Names<'_>, claim: &Claim, among: Among<'_>) -> Result<(), GuardError> {
     for _ in 0..RACES {
         write_text(preset, n, claim)?;
-        if put_up_text(n, beside)? {
+        let _alone = among.alone(n.file)?;
+        if put_up_text(n)? {
             return Ok(());
         }
     }
@@ -259,7 +255,7 @@ fn put_up(preset: Preset, n: &Names<'_>, claim: &Claim, beside: Beside) -> Resul
 }
 
 /// The same of a text in the temporary file. False: its database has replaced it on its way.
-fn put_up_text(n: &Names<'_>, beside: Beside) -> Result<bool, GuardError> {
+fn put_up_text(n: &Names<'_>) -> Result<bool, GuardError> {
     let mut text = &n.temporary;
     for _ in 0..RACES {
         let found = Names::at(n.file);
@@ -267,7 +263,7 @@ fn put_up_text(n: &Names<'_>, beside: Beside) -> Result<bool, GuardError> {
             // Where the exchange leaves the true file.
             match rename_to_free(text, &n.aside)? {
                 true => text = &n.aside,
-                false if beside == Beside::Newest => take_back(n)?,
+                // What has the name replaced a text, by a hand that did not see it: this is older.
                 false => remove(&n.aside)?,
             }
             continue;
@@ -299,18 +295,6 @@ fn rename_to_free(from: &Path, to: &Path) -> Result<bool, GuardError> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
         done => done.map(|()| true).map_err(fault("rename", from)),
-    }
-}
-
-/// The newest file, which is where the true one was under the guard, gets its name. What was made there is empty, and has no claim to
-/// it: its program makes it anew.
-fn take_back(n: &Names<'_>) -> Result<(), GuardError> {
-    let is_empty = n.aside.symlink_metadata().is_ok_and(|found| found.len() == 0);
-    match Names::at(&n.aside) {
-        Found::TrueFile if !is_empty => restore(n).map(drop),
-        Found::Nothing => Ok(()),
-        Found::TrueFile => remove(&n.aside),
-        Found::Text => remove_text(n),
     }
 }
 
@@ -360,6 +344,18 @@ fn text(preset: Preset, n: &Names<'_>, claim: &Claim) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn raise(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardError> {
+        super::raise(preset, file, claim, Among::Nobody)
+    }
+
+    fn come_back(preset: Preset, file: &Path, claim: &Claim) -> Result<(), GuardError> {
+        super::come_back(preset, file, claim, Among::Nobody)
+    }
+
+    fn lower(preset: Preset, file: &Path, claim: Option<&Claim>) -> Result<(), GuardError> {
+        super::lower(preset, file, claim, Among::Nobody)
+    }
 
     const PRESET: Preset = Preset::Lmdb;
     /// A preset whose databases may be without the file.
@@ -501,21 +497,13 @@ mod tests {
         assert_eq!((read(&file).as_str(), listing(dir.path()).len()), ("15\n", 1));
     }
 
+    /// Its database is about to make it anew.
     #[test]
-    fn what_came_beside_a_lowered_guard_is_the_newest_when_that_comes_back() {
+    fn a_guard_comes_back_where_the_file_is_gone_for_a_moment() {
         let loose = Preset::Rocksdb;
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let file = dir.path().join("CURRENT");
-        let n = names(&file);
-        for (beside, newest) in [("renamed", "renamed"), ("", "old")] {
-            fs::write(&file, "old").expect("written");
-            fs::write(&n.aside, beside).expect("written");
-            come_back(loose, &file, &claim(1)).expect("raised");
-            assert_eq!((claimed(&file), read(&n.aside).as_str()), (Some(claim(1)), newest));
-            lower(loose, &file, Some(&claim(1))).expect("lowered");
-            assert_eq!((read(&file).as_str(), listing(dir.path()).len()), (newest, 1));
-        }
-        fs::remove_file(&file).expect("its database is about to make it anew");
+        raise(loose, &file, &claim(1)).expect_err("no database");
         come_back(loose, &file, &claim(1)).expect("raised");
         lower(loose, &file, Some(&claim(1))).expect("lowered");
         assert!(listing(dir.path()).is_empty());

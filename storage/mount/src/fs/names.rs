@@ -16,7 +16,7 @@ use super::Fs;
 use crate::attr::decode_device;
 use crate::caller::Caller;
 use crate::named::{self, Here};
-use crate::names::{Done, at_real, real};
+use crate::names::{Act, at_real, look_at_real, real};
 use crate::node::Node;
 use crate::settle;
 
@@ -44,8 +44,8 @@ impl Fs {
     }
 
     fn found(&self, parent: &Node, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
-        let look_up = |[name]: [&OsStr; 1]| self.nodes.look_up(parent, name);
-        at_real([(parent.fd(), name)], Done::Looks, look_up).map(|(node, stat)| (stat, node.number))
+        look_at_real(self.log.guards(), (parent.fd(), name), |name| self.nodes.look_up(parent, name))
+            .map(|(node, stat)| (stat, node.number))
     }
 
     /// Makes something with a name, and tells what it is.
@@ -58,8 +58,8 @@ impl Fs {
         make: impl Fn(&Node, &OsStr) -> Result<(), Errno>,
     ) -> Result<(Stat, INodeNo), Errno> {
         let parent = self.nodes.get(parent)?;
-        at_real([(parent.fd(), name)], Done::Gives, |[name]| {
-            let call = || caller.act(|| make(&parent, name));
+        at_real(self.log.guards(), [(parent.fd(), name)], |[name], act| {
+            let call = || caller.act(|| act.by(|| make(&parent, name)));
             named::at(&self.log, parent.fd(), name, how, call)
         })?;
         named::made_below(&self.log, parent.fd(), name);
@@ -114,11 +114,12 @@ impl Fs {
     /// link(2): may the file be managed, its next fsync is real.
     pub fn link(&self, node: INodeNo, parent: INodeNo, name: &OsStr) -> Result<(Stat, INodeNo), Errno> {
         let (node, parent) = (self.nodes.get(node)?, self.nodes.get(parent)?);
-        let link = |[name]: [&OsStr; 1]| {
-            let call = || linkat(CWD, node.proc_path(), parent.fd(), name, AtFlags::SYMLINK_FOLLOW).map(drop);
+        let link = |[name]: [&OsStr; 1], act: Act<'_>| {
+            let link = || linkat(CWD, node.proc_path(), parent.fd(), name, AtFlags::SYMLINK_FOLLOW).map(drop);
+            let call = || act.by(link);
             self.linking(&node, (&parent, name), call)
         };
-        self.disturbing(&node, || at_real([(parent.fd(), name)], Done::Gives, link))?;
+        self.disturbing(&node, || at_real(self.log.guards(), [(parent.fd(), name)], link))?;
         settle::renamed(&node);
         self.found(&parent, name)
     }
@@ -126,9 +127,9 @@ impl Fs {
     /// rmdir(2).
     pub fn remove_directory(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
-        let remove = |name: &OsStr| {
+        let remove = |name: &OsStr, act: Act<'_>| {
             let known = self.log.engine.directories();
-            let call = || unlinkat(parent.fd(), name, AtFlags::REMOVEDIR);
+            let call = || act.by(|| unlinkat(parent.fd(), name, AtFlags::REMOVEDIR));
             match named::here(&self.log, parent.fd()).zip(named::text(name)) {
                 Some((here, name)) => naming::removing_directory(&here, &name, call),
                 None => named::outside(&self.log, known, [parent.fd()], true, || {
@@ -137,8 +138,9 @@ impl Fs {
                 }),
             }
         };
-        at_real([(parent.fd(), name)], Done::Takes, |[name]| match remove(name) {
-            Err(Errno::NOTEMPTY) if self.makes_way(&parent, name) => remove(name),
+        at_real(self.log.guards(), [(parent.fd(), name)], |[name], act| match remove(name, act) {
+            // A guard moves, so all of it is done anew.
+            Err(Errno::NOTEMPTY) if self.makes_way(&parent, name) => remove(name, act),
             done => done,
         })?;
         named::after_removal(&self.log, &parent);
@@ -154,9 +156,9 @@ impl Fs {
     pub fn remove(&self, parent: INodeNo, name: &OsStr) -> Result<(), Errno> {
         let parent = self.nodes.get(parent)?;
         let is_outside = named::before_change(&self.log, &parent);
-        at_real([(parent.fd(), name)], Done::Takes, |[name]| {
+        at_real(self.log.guards(), [(parent.fd(), name)], |[name], act| {
             let victim = self.managed_at(&parent, name);
-            let unlink = || unlinkat(parent.fd(), name, AtFlags::empty());
+            let unlink = || act.by(|| unlinkat(parent.fd(), name, AtFlags::empty()));
             let logged = |retire: &dyn Fn(bool)| {
                 let call = |is_gone| {
                     retire(is_gone);

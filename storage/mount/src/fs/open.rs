@@ -35,7 +35,7 @@ use crate::caller::Caller;
 use crate::class::Class;
 use crate::handle::Handle;
 use crate::named::{self, Here};
-use crate::names::{self, Done};
+use crate::names;
 use crate::node::{Node, Opens};
 use crate::passing::{Opened, Passed};
 use crate::seen::{Found, Seen};
@@ -75,8 +75,8 @@ impl Fs {
             let makes = if is_there { always - OFlags::CREATE } else { always };
             openat(parent.fd(), name, wanted | makes, mode)
         };
-        let fd = names::at_real([(parent.fd(), name)], Done::Gives, |[name]| {
-            let call = |how: Making| caller.act(|| open(name, how));
+        let fd = names::at_real(self.log.guards(), [(parent.fd(), name)], |[name], act| {
+            let call = |how: Making| caller.act(|| act.by(|| open(name, how)));
             let logged = |here: &Here<'_>, name: &CStr, _: &dyn Fn() -> Result<OwnedFd, Errno>| {
                 naming::making(here, name, call)
             };

@@ -12,7 +12,7 @@ use seawall_core::naming::{self, Directory, How};
 use super::Fs;
 use super::names::stat_at;
 use crate::named;
-use crate::names::{Done, at_real, real};
+use crate::names::{Act, at_real, real};
 use crate::node::Node;
 use crate::settle;
 
@@ -30,7 +30,9 @@ impl Fs {
             self.raise_ahead((&new_dir, to.1), (&old_dir, from.1));
         }
         let names = [(old_dir.fd(), from.1), (new_dir.fd(), to.1)];
-        at_real(names, Done::Replaces, |[old, new]| self.rename_at((&old_dir, old), (&new_dir, new), flags))?;
+        at_real(self.log.guards(), names, |[old, new], act| {
+            self.rename_at((&old_dir, old), (&new_dir, new), (flags, act))
+        })?;
         for (dir, is_outside) in [&old_dir, &new_dir].into_iter().zip(outside) {
             if is_outside {
                 named::after_change(dir);
@@ -44,13 +46,13 @@ impl Fs {
         &self,
         (old_dir, old): (&Node, &OsStr),
         (new_dir, new): (&Node, &OsStr),
-        flags: RenameFlags,
+        (flags, act): (RenameFlags, Act<'_>),
     ) -> Result<(), Errno> {
         let (source, victim) = (self.managed_at(old_dir, old), self.managed_at(new_dir, new));
         let seen = stat_at(old_dir, old);
         let replaced = || stat_at(new_dir, new).filter(|_| !flags.contains(RenameFlags::EXCHANGE));
         let call = |retire: &dyn Fn(bool)| {
-            let rename = || self.moving((old_dir, old, seen.as_ref()), (new_dir, new), flags, retire);
+            let rename = || self.moving((old_dir, old, seen.as_ref()), (new_dir, new), (flags, act), retire);
             self.log.ending(replaced().as_ref(), rename)
         };
         let same = source.as_ref().zip(victim.as_ref()).is_some_and(|(a, b)| a.file == b.file);
@@ -81,12 +83,12 @@ impl Fs {
         &self,
         (old_dir, old, seen): (&Node, &OsStr, Option<&Stat>),
         (new_dir, new): (&Node, &OsStr),
-        flags: RenameFlags,
+        (flags, act): (RenameFlags, Act<'_>),
         retire: &dyn Fn(bool),
     ) -> Result<(), Errno> {
         let call = |is_gone| {
             retire(is_gone);
-            renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags)
+            act.by(|| renameat_with(old_dir.fd(), old, new_dir.fd(), new, flags))
         };
         let how = match flags {
             flags if flags.is_empty() || flags == RenameFlags::NOREPLACE => How::Plain,

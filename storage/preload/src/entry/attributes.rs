@@ -6,6 +6,7 @@ use core::ffi::{c_char, c_int, c_void};
 use libc::{gid_t, mode_t, timespec, timeval, uid_t};
 
 use super::{entry, real_or};
+use crate::guard::Led;
 use crate::look::{self, Owners};
 use crate::{app, classify, errno, guard, session, sys};
 
@@ -26,15 +27,16 @@ unsafe fn named(
     call: impl Fn(*const c_char) -> c_int,
 ) -> c_int {
     let look_flags = flags & libc::AT_SYMLINK_NOFOLLOW;
-    let change = |path: *const c_char| {
+    let change = |led: Led| {
+        let call = || led.act(|| call(led.path()));
         // SAFETY: the caller's.
-        match unsafe { app::path(path) }.and_then(|path| look::at(dir, path, look_flags)) {
-            Some(seen) => seen.own(owners, || call(path)),
-            None => call(path),
+        match unsafe { app::path(led.path()) }.and_then(|path| look::at(dir, path, look_flags)) {
+            Some(seen) => seen.own(owners, call),
+            None => call(),
         }
     };
     // SAFETY: the caller's.
-    unsafe { guard::changing(dir, path, change) }
+    unsafe { guard::acting(dir, path, change) }
 }
 
 /// The same on a descriptor.

@@ -10,6 +10,7 @@ use seawall_core::{Errno, policy, stand_in};
 
 use super::{directory, entry};
 use crate::client::DAEMON;
+use crate::guard::Led;
 use crate::look::{self, Seen};
 use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, fdtable, guard, named, session};
@@ -88,8 +89,8 @@ pub unsafe fn moved(
     let rename = || {
         // SAFETY: the caller's.
         unsafe {
-            guard::moving_from(old_dir, old, (new_dir, new), |old| {
-                guard::moving_to(new_dir, new, |new| move_file(old_dir, old, new_dir, new, flags))
+            guard::acting(old_dir, old, |old| {
+                guard::acting(new_dir, new, |new| move_file((old_dir, old), (new_dir, new), flags))
             })
         }
     };
@@ -106,15 +107,16 @@ fn makes_way(dir: c_int, path: *const c_char) -> bool {
 }
 
 unsafe fn move_file(
-    old_dir: c_int,
-    old: *const c_char,
-    new_dir: c_int,
-    new: *const c_char,
+    (old_dir, from): (c_int, Led),
+    (new_dir, to): (c_int, Led),
     flags: c_uint,
 ) -> Result<usize, Errno> {
-    let rename = || match flags {
-        0 => unsafe_call!(SYS_renameat, old_dir, old, new_dir, new).map(drop),
-        _ => unsafe_call!(SYS_renameat2, old_dir, old, new_dir, new, flags).map(drop),
+    let (old, new) = (from.path(), to.path());
+    let rename = || {
+        guard::act([from, to], || match flags {
+            0 => unsafe_call!(SYS_renameat, old_dir, old, new_dir, new).map(drop),
+            _ => unsafe_call!(SYS_renameat2, old_dir, old, new_dir, new, flags).map(drop),
+        })
     };
     // SAFETY: the caller's.
     let (name, to) = unsafe { (app::path(old), app::path(new)) };
@@ -213,20 +215,19 @@ pub unsafe fn linked(
 ) -> Result<usize, Errno> {
     // SAFETY: the caller's.
     unsafe {
-        guard::with(old_dir, old, |old| {
-            guard::linking_to(new_dir, new, |new| link_file(old_dir, old, new_dir, new, flags))
+        guard::acting(old_dir, old, |old| {
+            guard::acting(new_dir, new, |new| link_file((old_dir, old), (new_dir, new), flags))
         })
     }
 }
 
 unsafe fn link_file(
-    old_dir: c_int,
-    old: *const c_char,
-    new_dir: c_int,
-    new: *const c_char,
+    (old_dir, from): (c_int, Led),
+    (new_dir, to): (c_int, Led),
     flags: c_int,
 ) -> Result<usize, Errno> {
-    let link = || unsafe_call!(SYS_linkat, old_dir, old, new_dir, new, flags);
+    let (old, new) = (from.path(), to.path());
+    let link = || guard::act([from, to], || unsafe_call!(SYS_linkat, old_dir, old, new_dir, new, flags));
     // SAFETY: the caller's.
     let to = unsafe { app::path(new) };
     // SAFETY: the caller's.
@@ -295,10 +296,11 @@ pub unsafe fn made_node(
 
 /// unlinkat(2).
 pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<usize, Errno> {
-    let remove = |path: *const c_char| {
+    let remove = |led: Led| {
+        let path = led.path();
         // SAFETY: the caller's.
         let name = unsafe { app::path(path) }.filter(|_| flags & AT_REMOVEDIR == 0);
-        let unlink = || unsafe_call!(SYS_unlinkat, dir, path, flags);
+        let unlink = || led.act(|| unsafe_call!(SYS_unlinkat, dir, path, flags));
         // SAFETY: the caller's.
         let logged = |retire: &dyn Fn(bool)| match (unsafe { app::path(path) }, name) {
             (_, Some(name)) => named::removing(dir, name, |is_gone| {
@@ -323,7 +325,7 @@ pub unsafe fn removed(dir: c_int, path: *const c_char, flags: c_int) -> Result<u
         return done;
     }
     // SAFETY: the caller's.
-    let remove = || unsafe { guard::removing(dir, path, remove) };
+    let remove = || unsafe { guard::acting(dir, path, remove) };
     match remove() {
         Err(Errno::NOTEMPTY | Errno::EXIST) if flags & AT_REMOVEDIR != 0 && makes_way(dir, path) => remove(),
         done => done,

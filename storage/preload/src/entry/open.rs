@@ -14,6 +14,7 @@ use super::truncate_fallocate::file as truncate;
 use super::{point, real_or};
 use crate::classify::{self, Intent, Kind};
 use crate::fdtable::{self, mark};
+use crate::guard::Led;
 use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, guard, look, named, session, unsynced};
 
@@ -93,13 +94,15 @@ fn opened(fd: c_int, flags: c_int) {
 /// # Safety
 /// As openat(2).
 pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> Result<usize, Errno> {
-    let call = |path: *const c_char, flags: c_int| {
+    let call = |led: Led, flags: c_int| {
+        let path = led.path();
         // SAFETY: the caller's.
         let name = unsafe { app::path(path) }.filter(|_| !session::is_off());
         let open = |flags: c_int, is_any: bool| match name.filter(|_| is_delicate(flags) && !is_any) {
-            Some(name) => delicate(dir, name, flags, mode),
+            Some(name) => delicate(dir, (name, led), flags, mode),
             None => unsynced::making(flags, || {
-                unsafe_call!(SYS_openat, dir, path, flags, mode).inspect(|fd| plain(*fd as c_int, flags))
+                led.act(|| unsafe_call!(SYS_openat, dir, path, flags, mode))
+                    .inspect(|fd| plain(*fd as c_int, flags))
             })
             .map(|fd| Opened::Done(fd as c_int)),
         };
@@ -130,18 +133,16 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
     {
         return opened.inspect(|fd| plain(*fd, flags)).map(|fd| fd as usize);
     }
-    let number = |opened: &Result<usize, Errno>| opened.as_ref().ok().map(|fd| *fd as c_int);
     // What is met may be a guard, which is not to be truncated.
     // SAFETY: the caller's.
     match flags & O_TRUNC != 0 && writes(flags) && !unsafe { guard::stays_clear_of(dir, path) } {
         true => {
             // SAFETY: the caller's.
-            let fd =
-                unsafe { guard::opening(dir, path, |path| call(path, flags & !O_TRUNC), number, give_up) }?;
+            let fd = unsafe { guard::acting(dir, path, |led| call(led, flags & !O_TRUNC)) }?;
             truncated(fd as c_int)
         }
         // SAFETY: the caller's.
-        false => unsafe { guard::opening(dir, path, |path| call(path, flags), number, give_up) },
+        false => unsafe { guard::acting(dir, path, |led| call(led, flags)) },
     }
 }
 
@@ -206,10 +207,10 @@ enum Opened {
 }
 
 #[cold]
-fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<Opened, Errno> {
+fn delicate(dir: c_int, (path, led): (&CStr, Led), flags: c_int, mode: mode_t) -> Result<Opened, Errno> {
     let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
     let open = |flags: c_int| {
-        let call = || sys::openat(dir, path, flags, mode);
+        let call = || led.act(|| sys::openat(dir, path, flags, mode));
         if flags & O_TRUNC != 0 { cached::change_opened(dir, path, follow, call) } else { call() }
     };
     if !writes(flags) {
@@ -224,7 +225,7 @@ fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<Opene
     let mut taken = if ours { flags & (O_TRUNC | O_SYNC | O_DSYNC | O_DIRECT) } else { 0 };
     let may_make = taken & O_TRUNC != 0 && flags & (O_CREAT | O_EXCL) == O_CREAT;
     let (mut fd, is_new) = match may_make {
-        true => made_or_found(dir, path, flags & !taken, mode)?,
+        true => made_or_found(dir, (path, led), flags & !taken, mode)?,
         false => (open(flags & !taken)?, false),
     };
     if taken & !O_TRUNC != 0 && !fdtable::has_room(fd) {
@@ -240,14 +241,20 @@ fn delicate(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<Opene
 
 /// Opens a file that is truncated afterwards. True if the open has made it: then there is nothing to truncate, and it
 /// would cost the file the set-id bits that it was made with.
-fn made_or_found(dir: c_int, path: &CStr, flags: c_int, mode: mode_t) -> Result<(c_int, bool), Errno> {
-    match sys::openat(dir, path, flags | O_EXCL, mode) {
+fn made_or_found(
+    dir: c_int,
+    (path, led): (&CStr, Led),
+    flags: c_int,
+    mode: mode_t,
+) -> Result<(c_int, bool), Errno> {
+    let open = |flags: c_int| led.act(|| sys::openat(dir, path, flags, mode));
+    match open(flags | O_EXCL) {
         Err(Errno::EXIST) => {}
         made => return made.map(|fd| (fd, true)),
     }
     // What is there may be a symbolic link whose file the open will make.
     let leads_nowhere = sys::fstatat(dir, path, 0) == Err(Errno::NOENT);
-    let fd = sys::openat(dir, path, flags, mode)?;
+    let fd = open(flags)?;
     Ok((fd, leads_nowhere && sys::fstat(fd).is_ok_and(|stat| stat.size == 0)))
 }
 

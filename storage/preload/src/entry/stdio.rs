@@ -21,8 +21,11 @@ point! {
     fn fopen | fopen64 | _IO_fopen (path: *const c_char, mode: *const c_char) -> *mut FILE,
         passes if { is_simple(path, mode) } then |stream| { opened(stream, mode) }
     {
-        guard::opening(HERE, path, |path| {
-            let call = || real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE);
+        guard::acting(HERE, path, |led| {
+            let path = led.path();
+            let call = || led.act(|| {
+                real_or!(null_mut(), c"fopen", fn(path: *const c_char, mode: *const c_char) -> *mut FILE)
+            });
             open(path, mode, || match app::path(path).filter(|_| makes(mode)) {
                 Some(name) => named::making(HERE, name, |_, _| Ok(call())).unwrap_or_else(|error| {
                     errno::set(error);
@@ -30,8 +33,6 @@ point! {
                 }),
                 None => call(),
             })
-        }, |stream| number(*stream), |stream| {
-            close(stream);
         })
     }
 

@@ -7,6 +7,7 @@ use seawall_core::Errno;
 
 use super::{entry, point, real_or};
 use crate::classify::{self, Intent, Kind};
+use crate::guard::Led;
 use crate::sys::{self, unsafe_call};
 use crate::{app, cached, errno, guard, look, named};
 
@@ -50,17 +51,18 @@ pub fn file(fd: c_int, len: i64) -> Result<usize, Errno> {
 /// # Safety
 /// As truncate(2).
 pub unsafe fn by_path(path: *const c_char, len: i64) -> Result<usize, Errno> {
-    let call = |path: *const c_char| {
+    let call = |led: Led| {
         // SAFETY: the caller's.
-        let name = unsafe { app::path(path) };
+        let name = unsafe { app::path(led.path()) };
         let seen = name.and_then(|path| look::at(libc::AT_FDCWD, path, 0));
+        let truncate = || led.act(|| unsafe_call!(SYS_truncate, led.path(), len));
         cached::change_named(libc::AT_FDCWD, name, 0, || match seen {
-            Some(seen) => seen.pass(|| unsafe_call!(SYS_truncate, path, len)),
-            None => unsafe_call!(SYS_truncate, path, len),
+            Some(seen) => seen.pass(truncate),
+            None => truncate(),
         })
     };
     // SAFETY: the caller's.
-    unsafe { guard::changing(libc::AT_FDCWD, path, call) }
+    unsafe { guard::acting(libc::AT_FDCWD, path, call) }
 }
 
 /// fallocate(2), in every mode.

@@ -29,6 +29,8 @@ words!(Client {
     is_given_up: u32 @ 24,
     /// This process's changes of names in directories that it did not find in the log, under way.
     outside: u32 @ 28,
+    /// This process's system calls on names that a guard may take, under way.
+    at_guards: u32 @ 32,
 });
 
 impl<'a> Client<'a> {

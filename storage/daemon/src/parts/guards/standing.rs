@@ -4,12 +4,11 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::fs::fstat;
-use seawall_wire::shm::{Preset, Shm};
+use seawall_wire::shm::Preset;
 
-use crate::guard::{self, Claim, GuardError};
+use crate::guard::{self, Among, Claim, GuardError};
 use crate::parts::files::path_of;
 
 /// A guard that is up, or stands aside.
@@ -42,46 +41,31 @@ pub fn shown(error: GuardError, dir: impl AsFd, name: &OsStr) -> GuardError {
 /// What guards are raised and lowered with: for which pool, and where its programs see that they come and go.
 pub struct Hand<'a> {
     pub claim: Claim,
-    pub shm: &'a Shm,
-}
-
-impl Hand<'_> {
-    /// Runs what may raise or lower a guard. One at a time, as long as the guards' lock is held.
-    fn moving<R>(&self, op: impl FnOnce() -> R) -> R {
-        let moves = self.shm.header().guard_moves();
-        // A daemon that died in between left it odd.
-        moves.store(moves.load(SeqCst) | 1, SeqCst);
-        let done = op();
-        moves.fetch_add(1, SeqCst);
-        done
-    }
+    /// Whoever has it has the guards' lock: one thread at a time moves them.
+    pub among: Among<'a>,
 }
 
 impl Guard {
     /// Cheap, and no move, if it is up.
     pub fn raise(&self, name: &OsStr, hand: &Hand<'_>) -> Result<(), GuardError> {
-        let raise = || guard::raise(self.preset, &at(&self.dir, name), &hand.claim);
-        let done = if guard::is_up(&at(&self.dir, name)) { raise() } else { hand.moving(raise) };
-        done.map_err(|e| shown(e, &self.dir, name))
+        guard::raise(self.preset, &at(&self.dir, name), &hand.claim, hand.among)
+            .map_err(|e| shown(e, &self.dir, name))
     }
 
     /// Raises it after it stood aside.
     pub fn come_back(&self, name: &OsStr, hand: &Hand<'_>) -> Result<(), GuardError> {
-        hand.moving(|| guard::come_back(self.preset, &at(&self.dir, name), &hand.claim))
+        guard::come_back(self.preset, &at(&self.dir, name), &hand.claim, hand.among)
             .map_err(|e| shown(e, &self.dir, name))
     }
 
     pub fn lower(&self, name: &OsStr, hand: &Hand<'_>) -> Result<(), GuardError> {
-        hand.moving(|| guard::take_down(self.preset, &at(&self.dir, name), Some(&hand.claim)))
+        guard::take_down(self.preset, &at(&self.dir, name), Some(&hand.claim), hand.among)
             .map_err(|e| shown(e, &self.dir, name))
     }
 
     /// Removes a text that stands for nothing.
     pub fn discard(&self, name: &OsStr, hand: &Hand<'_>) -> Result<(), GuardError> {
-        let text = at(&self.dir, name);
-        hand.moving(|| std::fs::remove_file(&text))
-            .map_err(guard::fault("remove", &text))
-            .map_err(|e| shown(e, &self.dir, name))
+        guard::discard(&at(&self.dir, name), hand.among).map_err(|e| shown(e, &self.dir, name))
     }
 
     /// False if the directory was removed, and the guard with it.
