@@ -98,7 +98,8 @@ pub fn look_up_or_register(fd: c_int, intent: Intent) -> Kind {
     }
 }
 
-/// `fd` was opened: what a process that died was writing to its file is whole before anybody reads it there.
+/// `fd` was opened: what a process that died was writing to its file is whole before anybody reads it there. The daemon may be waited
+/// for, so nothing of the log is held.
 pub fn opened(fd: c_int) {
     if fd >= 0
         && let Some(engine) = session::joined().filter(|_| !session::is_off())

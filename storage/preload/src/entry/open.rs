@@ -84,7 +84,10 @@ fn opened(fd: c_int, flags: c_int) {
         true => {
             opened_unseen(fd, flags);
         }
-        false if fd >= 0 => plain(fd, flags),
+        false if fd >= 0 => {
+            plain(fd, flags);
+            classify::opened(fd);
+        }
         false => {}
     }
 }
@@ -123,7 +126,10 @@ pub unsafe fn at(dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) ->
         }?;
         // With the directory free again: the daemon looks at it when it registers the file.
         match opened {
-            Opened::Done(fd) => Ok(fd as usize),
+            Opened::Done(fd) => {
+                classify::opened(fd);
+                Ok(fd as usize)
+            }
             Opened::Delicately { fd, flags, taken } => after(fd, flags, taken),
         }
     };
@@ -292,7 +298,6 @@ fn marks(flags: c_int, taken: c_int) -> u64 {
 
 /// An ordinary open: what the descriptor is will be asked at its first write.
 fn plain(fd: c_int, flags: c_int) {
-    classify::opened(fd);
     match writes(flags) && flags & O_PATH == 0 && !session::is_off() {
         true => fdtable::opened(fd, marks(flags, 0)),
         false => fdtable::reset(fd),
