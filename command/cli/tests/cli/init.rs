@@ -60,9 +60,10 @@ fn init_takes_orphans_where_another_process_is_the_first() {
 fn every_signal_reaches_the_command() {
     let place = Place::new();
     let script = r#"
-        for s in HUP INT QUIT USR1 USR2 TERM WINCH CONT URG ALRM PIPE 40 64; do trap "echo $s" $s; done
+        for s in HUP INT QUIT USR1 USR2 TERM WINCH CONT URG ALRM PIPE 40 64; do trap "echo $s; came=$s" $s; done
         for s in HUP INT QUIT USR1 USR2 TERM WINCH CONT URG ALRM PIPE 40 64; do
-            kill -$s $PPID; sleep 0.05
+            kill -$s $PPID; n=0
+            until [ "$came" = $s ] || [ $n = 1000 ]; do sleep 0.01; n=$((n + 1)); done
         done
         exit 0
     "#;

@@ -6,11 +6,12 @@ use seawall_sim::{Plan, run};
 // Holds: internals/FAILURE_MODEL#promises, internals/FAILURE_MODEL#the-simulator, L5, L7, L13, L17
 #[test]
 fn no_crash_point_breaks_a_promise() {
-    // A sync outside the log that fails under `atomic`.
-    let total = campaign(1, 20_000, Plan::of, |c| c.barred);
-    assert!(total.points > 2000, "only {total:?}");
-    assert!(total.replayed > 0 && total.torn > 0 && total.refused > 0 && total.kills > 0, "{total:?}");
-    assert!(total.cuts > 0 && total.takeovers > 0 && total.real > 0 && total.absorbed > 0, "{total:?}");
+    // Barred: a sync outside the log failed under `atomic`.
+    campaign(1, 20_000, Plan::of, |c| {
+        let syncs = [c.barred, c.real, c.absorbed];
+        let ends = [c.replayed, c.torn, c.refused, c.kills, c.cuts, c.takeovers];
+        c.points > 2000 && !syncs.contains(&0) && !ends.contains(&0)
+    });
 }
 
 #[test]

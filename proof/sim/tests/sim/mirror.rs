@@ -7,7 +7,8 @@ use seawall_sim::Plan;
 // Holds: internals/FAILURE_MODEL#the-simulator, L21
 #[test]
 fn no_crash_point_breaks_a_promise_on_two_devices() {
-    let total = campaign(1, 10_000, Plan::mirrored, |c| c.device_failures);
-    assert!(total.replayed > 0 && total.kills > 0 && total.cuts > 0, "{total:?}");
-    assert!(total.device_writes > 0 && total.absorbed > 0 && total.lies_outvoted > 0, "{total:?}");
+    campaign(1, 10_000, Plan::mirrored, |c| {
+        let writes = [c.device_failures, c.device_writes, c.absorbed];
+        ![c.replayed, c.kills, c.cuts, c.lies_outvoted].contains(&0) && !writes.contains(&0)
+    });
 }

@@ -7,8 +7,8 @@ use seawall_sim::Plan;
 #[test]
 fn no_crash_point_breaks_a_promise_with_a_spill_area() {
     // One that was killed some thousand times takes longer than all others: 41.
-    let total = campaign(42, 20_000, Plan::spilling, |c| c.area_failures);
-    assert!(total.points > 2000, "only {total:?}");
-    assert!(total.spilled > 0 && total.replayed > 0, "{total:?}");
-    assert!(total.refused > 0 && total.kills > 0 && total.takeovers > 0 && total.cuts > 0, "{total:?}");
+    campaign(42, 20_000, Plan::spilling, |c| {
+        let ends = [c.replayed, c.refused, c.kills, c.takeovers, c.cuts];
+        c.points > 2000 && c.spilled > 0 && c.area_failures > 0 && !ends.contains(&0)
+    });
 }
