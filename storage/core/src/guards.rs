@@ -16,12 +16,11 @@
 //! system call no guard moves, which is an error for whoever wants it to. A daemon that died over a move has a successor, and until then
 //! no guard moves.
 
-use core::sync::atomic::Ordering::{Acquire, SeqCst};
+use core::sync::atomic::Ordering::SeqCst;
 #[cfg(feature = "std")]
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, test_kill_process};
-use seawall_wire::shm::{Client, Shm};
+use seawall_wire::shm::Client;
 
 use crate::{Engine, Owner};
 
@@ -35,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The guards of one log, as far as they move or stand still.
 #[derive(Clone, Copy)]
-pub struct Guards<'s>(&'s Shm);
+pub struct Guards<'e>(&'e Engine);
 
 /// No guard moves as long as this lives.
 pub struct Still<'s>(Client<'s>);
@@ -48,12 +47,12 @@ impl Drop for Still<'_> {
 
 /// A guard may move: until this is dropped nobody acts.
 #[cfg(feature = "std")]
-pub struct Moving<'s>(&'s Shm);
+pub struct Moving<'e>(&'e Engine);
 
 #[cfg(feature = "std")]
 impl Drop for Moving<'_> {
     fn drop(&mut self) {
-        self.0.header().guard_moves().fetch_add(1, SeqCst);
+        self.0.shm().header().guard_moves().fetch_add(1, SeqCst);
     }
 }
 
@@ -68,11 +67,11 @@ pub struct Acting {
 impl Engine {
     /// The guards of this log.
     pub fn guards(&self) -> Guards<'_> {
-        Guards(self.shm())
+        Guards(self)
     }
 }
 
-impl<'s> Guards<'s> {
+impl<'e> Guards<'e> {
     /// How often guards have moved, once none does. `nap` sleeps for so many nanoseconds.
     pub fn wait(self, nap: impl Fn(u64)) -> u64 {
         for _ in 0..LOOKS {
@@ -87,26 +86,20 @@ impl<'s> Guards<'s> {
     /// How often guards have moved. `None` while one does.
     pub fn at_rest(self) -> Option<u64> {
         let moves = self.moves();
-        (moves.is_multiple_of(2) || self.is_left()).then_some(moves)
+        (moves.is_multiple_of(2) || !self.0.has_daemon()).then_some(moves)
     }
 
     /// The same, also while one does.
     pub fn moves(self) -> u64 {
-        self.0.header().guard_moves().load(SeqCst)
+        self.0.shm().header().guard_moves().load(SeqCst)
     }
 
     /// Keeps them where they are, if none has moved since they had moved so often. `who` acts, and asks the daemon for nothing meanwhile.
-    pub fn stand_still(self, who: Owner, since: u64) -> Option<Still<'s>> {
-        let client = self.0.client(who.client())?;
+    pub fn stand_still(self, who: Owner, since: u64) -> Option<Still<'e>> {
+        let client = self.0.shm().client(who.client())?;
         client.at_guards().fetch_add(1, SeqCst);
         let still = Still(client);
         (self.moves() == since).then_some(still)
-    }
-
-    /// True if there is no daemon that could end the move.
-    fn is_left(self) -> bool {
-        let pid = Pid::from_raw(self.0.header().daemon_pid().load(Acquire) as i32);
-        pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
     }
 
     /// For the daemon, and one thread of it at a time: nobody acts until the result is dropped.
@@ -114,8 +107,8 @@ impl<'s> Guards<'s> {
     /// # Errors
     /// Somebody did so for two seconds.
     #[cfg(feature = "std")]
-    pub fn moving(self) -> Result<Moving<'s>, Acting> {
-        let moves = self.0.header().guard_moves();
+    pub fn moving(self) -> Result<Moving<'e>, Acting> {
+        let moves = self.0.shm().header().guard_moves();
         // A daemon that died in between left it odd. It is another number in any case.
         let now = moves.load(SeqCst);
         moves.store(now + 1 + now % 2, SeqCst);
@@ -135,10 +128,11 @@ impl<'s> Guards<'s> {
     /// A living process that acts.
     #[cfg(feature = "std")]
     fn acting(self) -> Option<u32> {
-        let mut clients = (0..self.0.shape().clients).filter_map(|i| Some((i, self.0.client(i)?)));
+        let shm = self.0.shm();
+        let mut clients = (0..shm.shape().clients).filter_map(|i| Some((i, shm.client(i)?)));
         let acts = |(number, client): &(u32, Client<'_>)| {
-            client.at_guards().load(SeqCst) != 0 && !Owner::new(*number, 0).is_dead(self.0)
+            client.at_guards().load(SeqCst) != 0 && !Owner::new(*number, 0).is_dead(shm)
         };
-        clients.find(acts).map(|(_, client)| client.pid().load(Acquire))
+        clients.find(acts).map(|(_, client)| client.pid().load(SeqCst))
     }
 }

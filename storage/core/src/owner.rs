@@ -53,6 +53,11 @@ impl Owner {
         }
     }
 
+    /// The same of the owner that a word names; free, it names nobody.
+    pub(crate) fn is_word_dead(word: u64, shm: &Shm) -> bool {
+        Self::from_word(word).is_some_and(|owner| owner.is_dead(shm))
+    }
+
     /// True if the owner's process is stopped: by a signal or a debugger, or its control group is frozen.
     pub(crate) fn is_halted(self, shm: &Shm) -> bool {
         self.process(shm).is_some_and(|pid| thread::is_halted(pid.as_raw_nonzero().get() as u32))

@@ -111,7 +111,7 @@ fn occupied(engine: &Engine, client: u32) -> bool {
 /// Publishes a change again that a process published in part before it died inside the file in `slot`. For a thread of
 /// the daemon that waits for the file. False: there is no such change.
 pub fn finish_in(engine: &Engine, who: Owner, slot: u32, files: &mut dyn Writable) -> bool {
-    let is_gone = |word: u64| Owner::from_word(word).is_some_and(|owner| owner.is_dead(engine.shm()));
+    let is_gone = |word: u64| Owner::is_word_dead(word, engine.shm());
     let lane = engine.slot(slot).and_then(|slot| slot.half_published(engine.shm()));
     lane.is_some_and(|lane| finish(engine, who, lane, &is_gone, files))
 }
@@ -119,8 +119,7 @@ pub fn finish_in(engine: &Engine, who: Owner, slot: u32, files: &mut dyn Writabl
 /// The files of changes that were published in part by processes that have died since.
 pub fn half_published(engine: &Engine) -> impl Iterator<Item = u32> {
     let is_half = |lane: &Lane<'_>| {
-        lane.record().load(Acquire) != 0
-            && Owner::from_word(lane.owner().load(Acquire)).is_some_and(|owner| owner.is_dead(engine.shm()))
+        lane.record().load(Acquire) != 0 && Owner::is_word_dead(lane.owner().load(Acquire), engine.shm())
     };
     engine.shm().lanes().filter(is_half).map(|lane| lane.slot().load(Acquire))
 }

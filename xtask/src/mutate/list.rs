@@ -108,7 +108,7 @@ mutants! {
     "storage/core/src/guards.rs" {
         "guards: a call acts where one has moved": "(self.moves() == since).then_some(still)" => "({m} || self.moves() == since).then_some(still)",
         "guards: one moves while a call acts": "while let Some(pid) = acting {" => "while let Some(pid) = acting.filter(|_| !{m}) {",
-        "guards: the dead act": "!Owner::new(*number, 0).is_dead(self.0)" => "({m} || !Owner::new(*number, 0).is_dead(self.0))",
+        "guards: the dead act": "!Owner::new(*number, 0).is_dead(shm)" => "({m} || !Owner::new(*number, 0).is_dead(shm))",
         "guards: a move that was left is the same one": "moves.store(now + 1 + now % 2, SeqCst);" => "moves.store(if {m} { now | 1 } else { now + 1 + now % 2 }, SeqCst);",
     }
     "storage/core/src/recover/names/plan.rs" {

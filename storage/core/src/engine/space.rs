@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// True if the daemon's process lives. A reused process id counts as alive: then progress decides.
-    fn has_daemon(&self) -> bool {
+    pub(crate) fn has_daemon(&self) -> bool {
         let pid = self.shm().header().daemon_pid().load(Acquire);
         Pid::from_raw(pid as i32).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
     }

@@ -139,9 +139,7 @@ impl<'a> Slot<'a> {
 
     /// The lane of a process that died while it published a change of this file, if nobody has dealt with it yet.
     pub(crate) fn half_published(self, shm: &Shm) -> Option<Lane<'_>> {
-        let is_dead = |lane: &Lane<'_>| {
-            Owner::from_word(lane.owner().load(Acquire)).is_some_and(|owner| owner.is_dead(shm))
-        };
+        let is_dead = |lane: &Lane<'_>| Owner::is_word_dead(lane.owner().load(Acquire), shm);
         shm.lanes().find(|lane| self.is_published_by(*lane) && is_dead(lane))
     }
 

@@ -14,7 +14,7 @@ use seawall_media::{Medium, identity};
 
 use super::alone::Marks;
 use super::begun::Begun;
-use super::below::open_below;
+use super::below::{is_elsewhere, open_below};
 use super::dropped;
 use super::ground::Ground;
 use super::names::{Known, Names, RealDirectory};
@@ -306,10 +306,8 @@ const DIRECTORY: OFlags =
 fn has_handle(seen: &File, entry: &FileEntry) -> io::Result<bool> {
     match seawall_media::handle(seen) {
         Ok((kind, handle)) => Ok(kind == entry.identity.kind && handle == entry.identity.handle),
-        Err(error) => match Errno::from_io_error(&error) {
-            Some(Errno::OPNOTSUPP | Errno::OVERFLOW) => Ok(false),
-            _ => Err(error),
-        },
+        Err(error) if is_elsewhere(&error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

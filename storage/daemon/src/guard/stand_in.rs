@@ -91,9 +91,9 @@ pub fn raise(preset: Preset, file: &Path, claim: &Claim, among: Among<'_>) -> Re
     if let Some(found) = Claim::read(file) {
         refuse_other(n.file, &found, Some(claim))?;
         if !is_up(file) {
-            let _alone = among.alone(file)?;
             // It was copied, or restored, without its mark.
-            lsetxattr(file, MARK, &[], XattrFlags::empty()).map_err(|e| fault("mark", file)(e.into()))?;
+            let mark = || lsetxattr(file, MARK, &[], XattrFlags::empty());
+            among.alone(file).and_then(|_alone| mark().map_err(|e| fault("mark", file)(e.into())))?;
             File::open(file).and_then(|text| text.sync_all()).map_err(fault("sync", file))?;
         }
         return check_true_file(preset, &n);

@@ -267,12 +267,12 @@ fn made_or_found(
 /// Finishes an open: names the descriptor's file now, while we know what was taken off, and truncates it. A
 /// file that was swapped between the look and the open is found out here.
 fn after(fd: c_int, flags: c_int, taken: c_int) -> Result<usize, Errno> {
-    classify::opened(fd);
     let kind = classify::look_up_or_register(fd, Intent::Write);
-    if let Kind::Managed(target) = &kind
-        && taken & O_DSYNC != 0
-    {
-        target.engine.opened_for_sync(target.file);
+    if let Kind::Managed(target) = &kind {
+        target.engine.opens(target.file, || Some(target.who));
+        if taken & O_DSYNC != 0 {
+            target.engine.opened_for_sync(target.file);
+        }
     }
     let truncates = taken & O_TRUNC != 0 || flags & O_TRUNC != 0 && matches!(kind, Kind::Managed(_));
     if truncates && let Err(e) = truncate(fd, 0) {

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use crate::certain;
 use crate::format::{Attributes, Handle};
+use crate::recover::below::is_elsewhere;
 use crate::recover::since_boot;
 use crate::recover::target::{Here, NameSpace};
 use crate::stand_in::{MARK, NOTE, TEMPORARY};
@@ -151,12 +152,6 @@ impl RealDirectory {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)
     }
-}
-
-/// True if what could not be identified is on another file system, which is mounted there and has no handles, or longer ones.
-fn is_elsewhere(error: &io::Error) -> bool {
-    let codes = [Errno::OPNOTSUPP, Errno::OVERFLOW].map(Errno::raw_os_error);
-    error.raw_os_error().is_none_or(|code| codes.contains(&code))
 }
 
 /// True if a guard is in a directory: what it guarded is replayed now.
