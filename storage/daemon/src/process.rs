@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
-pub use seawall_media::process::{Stat, all, is_alive, place, stat, tree};
+pub use seawall_media::process::{Stat, all, is_alive, place, seen_whole, stat, tree};
 
 /// File name of the preload, as it shows up in `/proc/PID/maps`.
 pub const PRELOAD_NAME: &str = "libseawall_preload.so";

@@ -194,10 +194,13 @@ impl Daemon {
     /// True for a process that has the preload, was not started for another daemon, and neither goes without Seawall
     /// nor is with another daemon already.
     pub fn will_join(&self, pid: u32) -> bool {
-        process::has_preload(pid).unwrap_or(false)
-            && !self.refused.has(pid)
-            && !process::belongs_elsewhere(pid, &self.place.socket)
-            && !process::has_joined_another(pid, self.lent.memory_path())
+        let is_to = || {
+            process::has_preload(pid).unwrap_or(false)
+                && !self.refused.has(pid)
+                && !process::belongs_elsewhere(pid, &self.place.socket)
+                && !process::has_joined_another(pid, self.lent.memory_path())
+        };
+        process::seen_whole(pid, is_to).unwrap_or(false)
     }
 
     /// Watches who opens a file, but for a journal that only comes to be met with its database's other files.

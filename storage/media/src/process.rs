@@ -31,6 +31,18 @@ pub struct Stat {
     pub threads: u32,
     /// When it started, since the machine did.
     pub started: u64,
+    /// The program that it executes now.
+    pub program: Program,
+}
+
+/// Which of the programs that a process executes, one after the other: where the code, the stack and the environment of this
+/// one are. All 0 for a process that has ended, or whose memory may not be seen; the environment's alone while the kernel has
+/// yet to write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    code: u64,
+    stack: u64,
+    environment: u64,
 }
 
 impl Stat {
@@ -38,6 +50,7 @@ impl Stat {
         // The name in parentheses may hold anything, parentheses too: what follows the last one is regular.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let address = |at: usize| number(at).unwrap_or(0);
         Some(Self {
             state: fields.first()?.chars().next()?,
             parent: number(1)? as u32,
@@ -47,6 +60,7 @@ impl Stat {
             children_took: number(13)? + number(14)?,
             threads: number(17)? as u32,
             started: number(19)?,
+            program: Program { code: address(23), stack: address(25), environment: address(47) },
         })
     }
 
@@ -69,6 +83,21 @@ impl Stat {
 /// A process. `None` if there is none, or it may not be seen.
 pub fn stat(pid: u32) -> Option<Stat> {
     Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// What several looks at a process find while it executes one program. Where it has executed another one meanwhile, the first
+/// looks may have seen the old one and the last ones the new one, so it is looked at again. `None`: it has ended.
+pub fn seen_whole<T>(pid: u32, looks: impl Fn() -> T) -> Option<T> {
+    let program = || stat(pid).filter(Stat::lives).map(|stat| (stat.started, stat.program));
+    let mut before = program()?;
+    loop {
+        let seen = looks();
+        let after = program()?;
+        if after == before {
+            return Some(seen);
+        }
+        before = after;
+    }
 }
 
 /// One thread of a process.
@@ -139,6 +168,9 @@ pub fn place(pid: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::process::{Child, Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -154,6 +186,7 @@ mod tests {
             children_took: 70,
             threads: 4,
             started: 77,
+            program: Program { code: 0, stack: 0, environment: 0 },
         };
         assert_eq!(stat, expected);
         assert!(stat.is_exiting() && !stat.has_ended());
@@ -171,7 +204,7 @@ mod tests {
     #[test]
     fn a_process_and_its_child_are_a_tree() {
         let me = std::process::id();
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("spawned");
+        let mut child = Command::new("sleep").arg("60").spawn().expect("spawned");
         let found = tree(me);
         child.kill().expect("killed");
         child.wait().expect("reaped");
@@ -179,9 +212,38 @@ mod tests {
         assert!(found[1..].contains(&child.id()), "{found:?}");
     }
 
+    /// Of a process of another pool that ended between two looks, the daemon believed that it was about to join.
+    #[test]
+    fn regression_a_process_that_executes_another_program_between_two_looks_is_looked_at_again() {
+        let program = |child: &Child| place(child.id()).join("exe").read_link().expect("it lives");
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", "read go; exec sleep 60"]).stdin(Stdio::piped());
+        let mut child = shell.spawn().expect("spawned");
+        let before = program(&child);
+        let input = Cell::new(child.stdin.take());
+        let seen = seen_whole(child.id(), || {
+            let first = program(&child);
+            // Its `read` ends.
+            drop(input.take());
+            while program(&child) == before {
+                std::thread::yield_now();
+            }
+            [first, program(&child)]
+        });
+        let [first, last] = seen.expect("it lives");
+        assert!(first == last && last != before, "{first:?}, {last:?}");
+        let (id, child) = (child.id(), RefCell::new(child));
+        let ended = seen_whole(id, || {
+            let mut child = child.borrow_mut();
+            child.kill().expect("killed");
+            child.wait().expect("reaped");
+        });
+        assert_eq!(ended, None);
+    }
+
     #[test]
     fn a_zombie_is_not_alive() {
-        let mut child = std::process::Command::new("true").spawn().expect("spawned");
+        let mut child = Command::new("true").spawn().expect("spawned");
         while !stat(child.id()).expect("not waited for").has_ended() {
             std::thread::yield_now();
         }
