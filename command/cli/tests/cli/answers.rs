@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use crate::common::{Place, Said, cluster};
+use seawall_daemon::control::{Control, Stop, Stopped};
 use seawall_daemon::net::{self, Message};
 use seawall_wire::message::{Kind, Reply, Request, Status};
 use zerocopy::{FromBytes, IntoBytes};
@@ -80,8 +81,15 @@ fn written_by(status: u32) -> (Said, u32) {
         "not in the log: {said:?} {status:#}",
         said = said.err
     );
+    leave(&place);
     cluster::finish(outer);
     (said, asked)
+}
+
+/// This process said Hello for the program: the daemon would stay as long as it lives.
+fn leave(place: &Place) {
+    let control = Control::connect(Path::new(place.pool())).expect("connected").expect("a daemon");
+    let _: Stopped = control.request(Kind::Stop, &Stop { if_idle: true, stay: false }).expect("answered");
 }
 
 /// The socket that a run gave to its program.

@@ -56,9 +56,9 @@ fn tick_every(microseconds: i64) {
     }
 }
 
-/// The main line: writes and syncs until handlers ran often enough (or, at worst, for five seconds).
+/// The main line: writes and syncs until handlers ran often enough (or, at worst, for a minute).
 fn write_until_handled(cx: &Context, fd: c_int, times: u32) {
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let mut failures = 0;
     let mut round = 0_i64;
     while HANDLED.load(Relaxed) < times && std::time::Instant::now() < end {

@@ -37,22 +37,19 @@ impl Worker {
         while !self.stop.raised() {
             let operation = step.operation(self.place.own_file);
             self.progress.begin(step.index);
-            if !self.perform(&mut hands, step, operation) {
-                let errno = trace::errno_name(crate::call::errno());
-                return Err(format!(
-                    "worker {} life {} step {}: {operation:?}: {errno}",
-                    step.worker, step.life, step.index
-                ));
-            }
+            self.perform(&mut hands, step, operation).map_err(|how| {
+                format!("worker {} life {} step {}: {operation:?}: {how}", step.worker, step.life, step.index)
+            })?;
             self.progress.finish(step.index);
             step.index += 1;
         }
         Ok(())
     }
 
-    fn perform(&self, hands: &mut Hands, step: Step, operation: Operation) -> bool {
+    /// An error says how it failed.
+    fn perform(&self, hands: &mut Hands, step: Step, operation: Operation) -> Result<(), String> {
         // SAFETY: plain calls on this worker's descriptors and buffer.
-        unsafe {
+        let done = unsafe {
             match operation {
                 Operation::Fsync => libc::fsync(hands.fd) == 0,
                 Operation::Fdatasync => libc::fdatasync(hands.fd) == 0,
@@ -69,14 +66,14 @@ impl Worker {
                 Operation::Write { offset, length, way, forked } => {
                     step.fill(&mut hands.buffer[..length]);
                     let offset = self.place.base + offset;
-                    if !forked {
-                        return write(hands, length, offset, way);
+                    if forked {
+                        return written_by_child(hands, length, offset, way);
                     }
-                    let child = process::fork(|| c_int::from(!write(hands, length, offset, way)));
-                    process::ending(child) == "exit 0"
+                    write(hands, length, offset, way)
                 }
             }
-        }
+        };
+        if done { Ok(()) } else { Err(trace::errno_name(crate::call::errno())) }
     }
 
     fn reopen(&self, hands: &mut Hands) {
@@ -87,6 +84,18 @@ impl Worker {
         }
         hands.fd = open_quietly(&self.place.path, libc::O_RDWR);
         hands.append = open_quietly(&self.place.path, libc::O_RDWR | libc::O_APPEND);
+    }
+}
+
+/// The child says by its exit code what its call failed with.
+fn written_by_child(hands: &Hands, length: usize, offset: u64, way: Way) -> Result<(), String> {
+    let child = process::fork(|| match write(hands, length, offset, way) {
+        true => 0,
+        false => crate::call::errno().max(1),
+    });
+    match process::ending(child).as_str() {
+        "exit 0" => Ok(()),
+        how => Err(format!("its child {child}: {how}")),
     }
 }
 
