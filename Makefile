@@ -199,12 +199,16 @@ suites: ## The databases' own test suites, bare and under Seawall, and what diff
 	proof/suites/run.sh $(SEAWALL) out/suites $(SUITES)
 
 .PHONY: fuzz
-fuzz: ## Hostile pools, guests, messages, settings, keepers, writers at once, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
+fuzz: fuzz-build ## Hostile pools, guests, messages, settings, keepers, writers at once, by coverage (FUZZ_SECONDS=60); what it finds is in out/fuzz
+	host=$$(rustc -vV | sed -n 's/^host: //p')
+	proof/fuzz/run.sh $(TARGET)/$$host/release/seawall-fuzz $(FUZZ_SECONDS) out/fuzz
+
+.PHONY: fuzz-build
+fuzz-build:
 	host=$$(rustc -vV | sed -n 's/^host: //p')
 	# With --target build scripts and macros are left without coverage.
 	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_PROFILE_RELEASE_LTO=off $(CARGO) build --release $(CARGO_FLAGS) \
 		--target $$host --package seawall-fuzz --features libfuzzer
-	proof/fuzz/run.sh $(TARGET)/$$host/release/seawall-fuzz $(FUZZ_SECONDS) out/fuzz
 
 .PHONY: bench
 bench: deps build ## Latencies and rates as ratios against named baselines, to out/bench.json
