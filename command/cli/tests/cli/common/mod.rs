@@ -221,10 +221,10 @@ pub fn wait_for_end(pid: u64) {
     wait_for("a killed process", || !seawall_media::process::is_alive(pid as u32));
 }
 
-/// Waits for something that takes a moment.
+/// Waits for something that takes a moment, or half a minute on a machine that has other work.
 #[track_caller]
 pub fn wait_for(what: &str, is_so: impl FnMut() -> bool) {
-    wait_at_most(Duration::from_secs(20), what, is_so, String::new);
+    wait_at_most(Duration::from_secs(60), what, is_so, String::new);
 }
 
 /// The same for something that takes longer; `tell` adds to the message if it never comes. Returns how long it took.

@@ -1,11 +1,13 @@
 //! A database of one file, which a test feeds.
 
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use nix::libc;
 use seawall_core::file::Slot;
-use seawall_media::Region;
+use seawall_media::{Region, process};
 use seawall_wire::shm::Shm;
 
 use super::{Place, Said, child, is_root, kill, wait_for, wait_for_end};
@@ -48,15 +50,33 @@ impl Writer {
         Self { run: run.spawn().expect("seawall starts"), blocks: 0, file: place.file(file) }
     }
 
-    /// Writes blocks and waits until each is there.
+    /// Writes blocks and waits until the sync of the last one is acknowledged.
+    #[track_caller]
     pub fn write(&mut self, blocks: u64) {
+        self.begin(blocks);
+        wait_for("the last block's sync", || self.asks_for_more());
+    }
+
+    /// Writes blocks and waits until each is there: the sync of the last one may be under way.
+    #[track_caller]
+    pub fn begin(&mut self, blocks: u64) {
         for _ in 0..blocks {
             self.blocks += 1;
             let block = [self.blocks as u8; 4096];
             self.run.stdin.as_mut().expect("piped").write_all(&block).expect("the writer lives");
             let end = self.blocks * 4096;
-            wait_for("a block", || std::fs::metadata(&self.file).is_ok_and(|m| m.len() >= end));
+            wait_for("a block", || fs::metadata(&self.file).is_ok_and(|m| m.len() >= end));
         }
+    }
+
+    /// True if the program waits for its input: it does so when its last write, which syncs, has returned. One that has ended, or
+    /// that may not be looked at, is not waited for.
+    fn asks_for_more(&self) -> bool {
+        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        // Wherever below the run it is, and in whatever namespace.
+        let program = process::tree(self.run.id()).into_iter().find(|pid| name(pid).trim_end() == "dd");
+        let doing = program.map(|pid| fs::read_to_string(format!("/proc/{pid}/syscall")));
+        doing.and_then(Result::ok).is_none_or(|call| call.starts_with(&format!("{} 0x0 ", libc::SYS_read)))
     }
 
     /// Writes while so many daemons are killed and replaced, five blocks before and after each.
@@ -78,7 +98,7 @@ impl Writer {
 
     /// The same of another file.
     pub fn found_in(place: &Place, file: &str) -> usize {
-        let bytes = std::fs::read(place.file(file)).expect("the file");
+        let bytes = fs::read(place.file(file)).expect("the file");
         assert!(bytes.chunks(4096).zip(1u8..).all(|(block, n)| block.iter().all(|byte| *byte == n)));
         bytes.len() / 4096
     }
@@ -90,10 +110,10 @@ impl Writer {
 
     /// From now on it is as if a sync of each of its files had failed.
     pub fn fail_syncs(program: u32) {
-        let maps = std::fs::read_to_string(format!("/proc/{program}/maps")).expect("the program lives");
+        let maps = fs::read_to_string(format!("/proc/{program}/maps")).expect("the program lives");
         let memory =
             maps.split_whitespace().find(|word| word.starts_with("/dev/shm/seawall-")).expect("a client");
-        let file = std::fs::OpenOptions::new().read(true).write(true).open(memory).expect("open");
+        let file = fs::OpenOptions::new().read(true).write(true).open(memory).expect("open");
         let len = file.metadata().expect("a size").len();
         let shm = Shm::open(Region::map(&file, len, false).expect("a mapping")).expect("run-time memory");
         Slot::all(&shm).for_each(Slot::distrust);
