@@ -78,6 +78,8 @@ FUZZ_FLAGS := -Cpasses=sancov-module -Cdebug-assertions -Coverflow-checks $(addp
 # programs need `std` in the crates they share with the preload: so the preload has a command of its own.
 PROGRAMS := --package seawall-cli --package seawall-lab --package seawall-load
 PRELOAD  := --package seawall-preload
+# What `make test` tests.
+TESTED   := --workspace --exclude seawall-preload
 
 .PHONY: help
 help: ## This list
@@ -94,7 +96,7 @@ test: export RUST_TEST_THREADS ?= $(shell expr $$(nproc) '*' 3 / 2)
 test: deps ## All tests, with what they need from the distribution: PostgreSQL, SQLite, a C compiler (half an hour)
 	$(CARGO) build $(CARGO_FLAGS) $(PRELOAD)
 	# All programs are built before the first test runs.
-	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast --workspace --exclude seawall-preload
+	$(CARGO) test $(CARGO_FLAGS) --no-fail-fast $(TESTED)
 
 .PHONY: lint
 lint: ## Format, clippy and rustdoc without a warning; cargo-deny where it is installed
