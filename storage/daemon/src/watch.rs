@@ -27,7 +27,9 @@
 //! While no daemon lives nobody watches; `run` starts a new one at once, which looks at every managed file.
 //!
 //! No deadlock: the thread that reads permission events opens no managed file and takes no lock of one;
-//! foreign opens are answered by a thread of their own. If the daemon dies the kernel lets all opens pass.
+//! foreign opens are answered by a thread of their own. It needs the turn of `registering`, and whoever has that opens files,
+//! for which other daemons and virus scanners may have to be asked, who ask us. So it waits for five seconds at most, and then
+//! takes the file out of the log without. If the daemon dies the kernel lets all opens pass.
 
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
@@ -40,7 +42,7 @@ use nix::sys::inotify::{AddWatchFlags, Inotify};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Stat};
 use seawall_core::file::Flag;
-use seawall_media::locks::lock;
+use seawall_media::locks::{Turn, lock};
 
 use crate::asleep::Asleep;
 use crate::parts::guards;
@@ -51,6 +53,8 @@ use crate::{cache, guarding, outside, process};
 
 type Inode = (u64, u64);
 
+/// How long an open waits for those who change which files are managed. They sync files meanwhile.
+const LIMIT: Duration = Duration::from_secs(5);
 /// Pause after a look, in looks: the opens of the database's own processes are reported too.
 const PAUSE: u32 = 4;
 
@@ -119,43 +123,62 @@ fn is_ours(daemon: &Daemon, pid: i32) -> bool {
 }
 
 fn foreign_open(daemon: &Daemon, event: &FanotifyEvent) {
-    let stat = event.fd().and_then(|fd| rustix::fs::fstat(fd).ok());
-    if let Some(stat) = &stat {
-        cache::opened(daemon, (stat.st_dev, stat.st_ino), event.pid().unsigned_abs());
+    let Some(stat) = event.fd().and_then(|fd| rustix::fs::fstat(fd).ok()) else {
+        return let_pass(daemon, event);
+    };
+    let (inode, pid) = ((stat.st_dev, stat.st_ino), event.pid().unsigned_abs());
+    let is_seen = cache::opened(daemon, inode, pid, LIMIT);
+    // A file is watched before it has a slot: an open in between is judged when it has one.
+    let turn = daemon.registering.turn_within(LIMIT).filter(|_| is_seen);
+    let Some(turn) = turn else {
+        return make_safe_at_last(daemon, event, &stat);
+    };
+    if is_atomic(daemon, inode) {
+        drop(turn);
+        let_pass(daemon, event);
+        return judge_afterwards(daemon, inode);
     }
-    if let Some(stat) = &stat
-        && is_atomic(daemon, (stat.st_dev, stat.st_ino))
-    {
-        return judge_afterwards(daemon, event, (stat.st_dev, stat.st_ino));
-    }
-    if let Some(stat) = stat {
-        make_safe(daemon, &stat, event.pid().unsigned_abs());
-    }
+    make_safe(daemon, &stat, pid, turn);
+    let_pass(daemon, event);
+}
+
+fn let_pass(daemon: &Daemon, event: &FanotifyEvent) {
     if let Watch::Fanotify(fanotify) = &daemon.watch {
         allow(fanotify, event);
     }
 }
 
+/// Whoever has the turn waits himself, it may be for another daemon, which asks us whether it may open a file as we ask it. So the
+/// file leaves the log without the turn, and the open passes. A guard that is in its way steps aside when the turn comes.
+fn make_safe_at_last(daemon: &Daemon, event: &FanotifyEvent, stat: &Stat) {
+    let (inode, pid) = ((stat.st_dev, stat.st_ino), event.pid().unsigned_abs());
+    let is_atomic = is_atomic(daemon, inode);
+    if let Some(managed) = daemon.managed(inode.0, inode.1).filter(|file| !file.is_directory && !is_atomic) {
+        outside::keep_out(daemon, &managed, pid);
+    }
+    let_pass(daemon, event);
+    cache::opened_unseen(daemon, inode, pid);
+    let turn = daemon.registering.turn();
+    if !self::is_atomic(daemon, inode) {
+        make_safe(daemon, stat, pid, turn);
+    }
+    judge_afterwards(daemon, inode);
+}
+
 /// True if every write of the file is to go through the log.
 fn is_atomic(daemon: &Daemon, (dev, ino): Inode) -> bool {
-    // A file is watched before it has a slot: an open in between is judged when it has one.
-    daemon.registering.wait();
     daemon.engine.find(dev, ino).is_some_and(|file| daemon.engine.state(file).has(Flag::ATOMIC))
 }
 
 /// Nearly every foreign open of a database's data file is a backup's or a checker's, for reading: it must not
 /// take the file out of the log. Whether it is a writer's shows only when it is open.
-fn judge_afterwards(daemon: &Daemon, event: &FanotifyEvent, inode: Inode) {
-    if let Watch::Fanotify(fanotify) = &daemon.watch {
-        allow(fanotify, event);
-    }
+fn judge_afterwards(daemon: &Daemon, inode: Inode) {
     std::thread::sleep(COALESCE);
     outside::look_for_writers(daemon, inode, &daemon.strangers());
 }
 
 /// What the stranger is about to see is out of the log, and no guard in its way, if that is one that steps aside.
-fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32) {
-    let _alone = daemon.registering.turn();
+fn make_safe(daemon: &Daemon, stat: &Stat, pid: u32, _alone: Turn<'_>) {
     let inode = (stat.st_dev, stat.st_ino);
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
         // Another daemon, or a command, looks for guards: it is to find them.
@@ -205,5 +228,56 @@ fn opened(inotify: &Inotify, inodes: &Mutex<Inodes>) -> HashSet<Inode> {
             Err(Errno::EINTR) => {}
             Err(_) => return opened,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::process::Command;
+
+    use super::*;
+    use crate::roots::AddRoot;
+    use crate::{closing, register, roots, start};
+
+    /// Two daemons that registered files in one directory at once waited for each other, and so did all who opened these.
+    #[test]
+    fn regression_an_open_does_not_wait_for_ever_for_whoever_has_the_turn() {
+        let ram = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        let data = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let daemon = Arc::new(start::without_threads(&ram));
+        let ends = || {
+            closing::forget_boot(&daemon);
+            start::release(&daemon);
+        };
+        if !matches!(daemon.watch, Watch::Fanotify(_)) {
+            ends();
+            return eprintln!("skipped: opens do not wait for an answer here");
+        }
+        let path = data.path().to_owned();
+        let (preset, policy) = ("any".into(), "tail".into());
+        let wanted = AddRoot { preset, policy, path: path.clone(), data: path.clone(), recovery: None };
+        roots::add(&daemon, &wanted, None).expect("added");
+        std::thread::scope(|threads| {
+            // It answers this process's own opens too.
+            threads.spawn(|| run(&daemon));
+            let file = File::create(path.join("a.dat")).expect("created");
+            let registered = register::register(&daemon, &file.into()).ok().expect("managed");
+            let turn = daemon.registering.turn();
+            let mut cat = Command::new("cat").arg(path.join("a.dat")).spawn().expect("started");
+            let begin = Instant::now();
+            let mut has_passed = false;
+            while !has_passed && begin.elapsed() < 6 * LIMIT {
+                std::thread::sleep(Duration::from_millis(20));
+                has_passed = cat.try_wait().expect("a child").is_some();
+            }
+            let was_out = daemon.engine.state(registered).has(Flag::FOREIGN);
+            drop(turn);
+            cat.wait().expect("it ends now");
+            daemon.lifetime.end();
+            daemon.lifetime.finish();
+            assert!(has_passed && was_out, "{has_passed} {was_out}");
+        });
+        ends();
     }
 }

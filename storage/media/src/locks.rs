@@ -5,7 +5,7 @@
 use std::sync::{
     Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::sim;
 
@@ -59,4 +59,73 @@ pub fn wait_for<'m, T>(
 ) -> (MutexGuard<'m, T>, bool) {
     let (held, waited) = wake.wait_timeout(held, limit).unwrap_or_else(PoisonError::into_inner);
     (held, waited.timed_out())
+}
+
+/// A lock that one can wait for no longer than one likes.
+#[derive(Default)]
+pub struct Turns {
+    is_taken: Mutex<bool>,
+    free: Condvar,
+}
+
+/// Nobody else has the turn until this is dropped.
+#[must_use = "the turn is over when this is dropped"]
+pub struct Turn<'t>(&'t Turns);
+
+impl Turns {
+    /// Waits for the turn.
+    pub fn take(&self) -> Turn<'_> {
+        let mut is_taken = lock(&self.is_taken);
+        while *is_taken {
+            is_taken = wait(&self.free, is_taken);
+        }
+        *is_taken = true;
+        Turn(self)
+    }
+
+    /// The same, no longer than this.
+    pub fn take_within(&self, limit: Duration) -> Option<Turn<'_>> {
+        let begin = Instant::now();
+        let mut is_taken = lock(&self.is_taken);
+        while *is_taken {
+            let left = limit.checked_sub(begin.elapsed())?;
+            is_taken = wait_for(&self.free, is_taken, left).0;
+        }
+        *is_taken = true;
+        Some(Turn(self))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.is_taken) = false;
+        self.0.free.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_waited_for_as_long_as_one_likes_and_everybody_gets_it() {
+        let turns = Turns::default();
+        let turn = turns.take();
+        assert!(turns.take_within(Duration::from_millis(10)).is_none());
+        let count = Mutex::new(0);
+        std::thread::scope(|threads| {
+            for i in 0..8 {
+                let (turns, count) = (&turns, &count);
+                threads.spawn(move || {
+                    let _turn = match i % 2 {
+                        0 => turns.take(),
+                        _ => turns.take_within(Duration::from_secs(60)).expect("it comes"),
+                    };
+                    *count.try_lock().expect("nobody else has the turn") += 1;
+                });
+            }
+            drop(turn);
+        });
+        assert_eq!(*lock(&count), 8);
+    }
 }

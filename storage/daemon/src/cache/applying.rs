@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 
 use seawall_cache::shared::Holding;
-use seawall_media::locks::lock;
 use serde::{Deserialize, Serialize};
 
 use super::policies::Wanted;
@@ -74,7 +73,7 @@ pub struct FilesStatus {
 pub(super) fn apply(zone: &Zone) {
     for entered in zone.all() {
         let Some(path) = current(&entered) else { continue };
-        let _alone = lock(&zone.entering);
+        let _alone = zone.entering.take();
         zone.cache.set_policy(entered.reference, zone.policies.of(&path));
     }
     let now = zone.cache.arrangement();

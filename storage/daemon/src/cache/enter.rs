@@ -14,7 +14,6 @@ use rustix::fs::{FileType, Stat, fstat, fstatfs};
 use seawall_cache::set::Policy;
 use seawall_cache::shared::{CachedFile, Preparing};
 use seawall_core::policy::{self, Manage, decide};
-use seawall_media::locks::lock;
 use seawall_media::magic;
 use seawall_stats::Class;
 use seawall_wire::shm::Shm;
@@ -46,7 +45,7 @@ pub(crate) fn enter(daemon: &Daemon, fd: &OwnedFd) -> Result<CachedFile, Unmanag
         // For now: somebody may think better of it while the file is open.
         return Err(REFUSED);
     }
-    let _alone = lock(&zone.entering);
+    let _alone = zone.entering.take();
     if daemon.lifetime.is_ending() || zone.count() >= capacity() {
         return Err(REFUSED);
     }

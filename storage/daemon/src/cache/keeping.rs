@@ -73,7 +73,7 @@ fn clock_ns() -> i64 {
 fn note_all(zone: &Zone) {
     for entered in zone.all() {
         // A stranger's changes are not vouched for; whether there is one is looked at under the same lock.
-        let _alone = lock(&zone.entering);
+        let _alone = zone.entering.take();
         let is_trusted = !zone.cache.is_suspended(entered.reference);
         // The clock first: what changes after that changes the times.
         let at = clock_ns();
@@ -86,7 +86,7 @@ fn note_all(zone: &Zone) {
 /// Forgets files that nobody can open any more and nobody has open.
 fn forget_gone(daemon: &Daemon, zone: &Zone) {
     for entered in zone.all().iter().filter(|entered| is_unlinked(&entered.file)) {
-        let _alone = lock(&zone.entering);
+        let _alone = zone.entering.take();
         if foreign::is_only_open(&entered.file) {
             zone.cache.forget(entered.reference);
             drop_entered(daemon, zone, entered);
@@ -133,7 +133,7 @@ fn leave_if_deserted(daemon: &Daemon, zone: &Zone) {
 /// Nobody is attached: every file is noted as it is, on a medium that survives power loss after a sync.
 pub(crate) fn leave_all(daemon: &Daemon) {
     let Some(zone) = &daemon.cache else { return };
-    let _alone = lock(&zone.entering);
+    let _alone = zone.entering.take();
     let _complete = lock(&zone.bringing);
     reap(daemon);
     for entered in zone.all() {

@@ -7,6 +7,8 @@
 //!
 //! When a file is entered, the daemon looks for writers that are there already.
 
+use std::time::Duration;
+
 use seawall_cache::shared::Identity;
 use seawall_media::locks::lock;
 
@@ -20,20 +22,23 @@ use crate::{foreign, process};
 /// How long a file must have been left alone for its times to show another change.
 const SETTLED_NS: i64 = 50_000_000;
 
-/// A stranger is about to open a file; it waits until this returns.
-pub(crate) fn opened(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
-    let Some(zone) = &daemon.cache else { return };
+/// A stranger is about to open a file; it waits until this returns. False if a file has been entered for so long, and it may be
+/// this one: what is entered by then has to be looked at again.
+#[must_use]
+pub(crate) fn opened(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32, limit: Duration) -> bool {
+    let Some(zone) = &daemon.cache else { return true };
     // A file is watched before it is entered: an open in between is judged when it is.
-    drop(lock(&zone.entering));
+    let is_entered = zone.entering.take_within(limit).is_some();
     if let Some(entered) = zone.by_inode(dev, ino) {
         suspend(zone, &daemon.log, &entered, pid, settled(&entered));
     }
+    is_entered
 }
 
 /// The same of one that has opened it already: what the file was before is not known.
 pub(crate) fn opened_unseen(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
     let Some(zone) = &daemon.cache else { return };
-    drop(lock(&zone.entering));
+    drop(zone.entering.take());
     if let Some(entered) = zone.by_inode(dev, ino) {
         suspend(zone, &daemon.log, &entered, pid, None);
     }
@@ -42,7 +47,7 @@ pub(crate) fn opened_unseen(daemon: &Daemon, (dev, ino): (u64, u64), pid: u32) {
 /// A file was opened, by whomever: does one of these strangers write it?
 pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), strangers: &[u32]) {
     let Some(zone) = &daemon.cache else { return };
-    drop(lock(&zone.entering));
+    drop(zone.entering.take());
     let Some(entered) = zone.by_inode(dev, ino) else { return };
     let will_join = |pid| daemon.will_join(pid);
     if let Some(pid) = foreign::writers(dev, ino, strangers.iter().copied(), will_join).next() {
@@ -53,7 +58,7 @@ pub(crate) fn look_for_writers(daemon: &Daemon, (dev, ino): (u64, u64), stranger
 /// Suspends the files that a process writes: the process goes without Seawall.
 pub(crate) fn suspend_those_of(daemon: &Daemon, pid: u32) {
     let Some(zone) = &daemon.cache else { return };
-    drop(lock(&zone.entering));
+    drop(zone.entering.take());
     for entered in zone.all().iter().filter(|entered| foreign::writes(pid, entered.dev, entered.ino)) {
         suspend(zone, &daemon.log, entered, pid, None);
     }

@@ -8,7 +8,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use seawall_cache::shared::Tenant;
-use seawall_media::locks::lock;
 
 use super::enter::adopt;
 use super::identity;
@@ -59,7 +58,7 @@ fn found(daemon: &Daemon, zone: &Zone, path: &Path, tenant: &Tenant) -> bool {
     let open = std::fs::OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
     let Ok(file) = open else { return false };
     let Ok(stat) = rustix::fs::fstat(&file) else { return false };
-    let _alone = lock(&zone.entering);
+    let _alone = zone.entering.take();
     if zone.watches(stat.st_dev, stat.st_ino) {
         // Somebody has asked for it already.
         return true;

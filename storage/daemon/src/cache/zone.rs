@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 use seawall_cache::advisory::Advisory;
 use seawall_cache::shared::{Cache, CachedFile, Identity};
 use seawall_media::Medium;
-use seawall_media::locks::lock;
+use seawall_media::locks::{Turns, lock};
 
 use super::disk::Disk;
 use super::error::{CacheError, failed};
@@ -36,7 +36,7 @@ pub(crate) struct Zone {
     for_clients: File,
     entered: Mutex<BTreeMap<u32, Arc<Entered>>>,
     /// Entering and judging strangers exclude each other.
-    pub(super) entering: Mutex<()>,
+    pub(super) entering: Turns,
     pub(super) suspended: Mutex<Suspended>,
     pub(super) advisory: Mutex<Advisory>,
     pub(super) policies: Policies,
@@ -76,7 +76,7 @@ impl Zone {
             file,
             for_clients,
             entered: Mutex::default(),
-            entering: Mutex::default(),
+            entering: Turns::default(),
             suspended: Mutex::default(),
         })
     }
@@ -84,7 +84,7 @@ impl Zone {
     /// What a client maps, and how much of it. The client has been greeted: whoever looks under the same lock whether
     /// anybody is attached has either seen it, or is done.
     pub fn lend(&self) -> (BorrowedFd<'_>, u64) {
-        let _alone = lock(&self.entering);
+        let _alone = self.entering.take();
         (self.for_clients.as_fd(), self.len)
     }
 
