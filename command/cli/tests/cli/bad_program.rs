@@ -167,7 +167,7 @@ fn another_library_in_ld_preload_works_too() {
 #[test]
 fn a_static_program() {
     let place = Place::new();
-    let source = "#include <unistd.h>\nint main(void) { usleep(500000); return 7; }";
+    let source = "#include <unistd.h>\nint main(void) { usleep(2000000); return 7; }";
     let Some(program) = cc(&place, "still", source, &["-static"]) else { return };
     place.run(&[program.to_str().expect("a path")]).fails(7, &["statically linked", "WARNING"]);
     let said = place.run(&["sh", "-c", "./still; exit 3"]);
@@ -189,7 +189,7 @@ fn a_32_bit_program() {
 #[test]
 fn a_scrubbed_environment() {
     let place = Place::new();
-    let said = place.run(&["env", "-i", "sleep", "0.7"]);
+    let said = place.run(&["env", "-i", "sleep", "2"]);
     said.succeeds().says(&["WITHOUT Seawall", "scrubbed", "--user"]);
 }
 

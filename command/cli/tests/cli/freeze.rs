@@ -224,7 +224,7 @@ fn changes_wait_no_longer_than_the_limit_and_the_daemon() {
     for ends in ["limit", "daemon"] {
         let Some(place) = cluster::place() else { return };
         let mut run = cluster::start_until(&place, "atomic", CHANGES, "ready");
-        freeze(&place, &["--for", if ends == "limit" { "1s" } else { "60s" }]).succeeds();
+        freeze(&place, &["--for", if ends == "limit" { "3s" } else { "60s" }]).succeeds();
         cluster::go_on(&mut run);
         std::thread::sleep(Duration::from_millis(300));
         assert!(!place.file("done").exists(), "{ends}");

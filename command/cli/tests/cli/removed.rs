@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::mounts::Mounts;
-use crate::common::{Place, Writer, has};
+use crate::common::{Place, Writer, has, wait_for};
 
 /// Whether a process, this one not counted, has it open: as long as one has, it keeps its blocks.
 fn is_open((dev, ino): (u64, u64)) -> bool {
@@ -116,7 +116,6 @@ fn who_has_a_removed_file_open_goes_on_with_it() {
         fds.filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.ends_with("x.db-wal (deleted)"))).count()
             > 0
     };
-    let begin = Instant::now();
     for byte in (b'b'..=b'y').map(char::from) {
         writeln!(run.stdin.as_mut().expect("piped"), "{byte}").expect("it lives");
         assert_eq!(next(), byte.to_string());
@@ -125,7 +124,7 @@ fn who_has_a_removed_file_open_goes_on_with_it() {
         assert!(block.iter().all(|found| *found == byte as u8), "what was written is read");
         std::thread::sleep(Duration::from_millis(100));
     }
-    assert!(!has_it(daemon), "after {:?}", begin.elapsed());
+    wait_for("the daemon to let go of it", || !has_it(daemon));
     drop(run.stdin.take());
     assert!(run.wait().expect("it ends").success());
 }

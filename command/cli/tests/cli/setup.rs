@@ -1,9 +1,8 @@
 //! `seawall provision`, `layout` and `tier` as far as they change nothing: what they show, refuse, and end with.
 //! `seawall-vmtest --below` tries in a virtual machine what they change.
 
+use std::io::Read;
 use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use crate::common::SEAWALL;
 
@@ -56,8 +55,9 @@ fn what_there_is_is_listed_and_nothing_was_set_up() {
 fn what_of_a_program_is_in_use_is_measured_from_outside() {
     let perl = "my $x = chr(1) x (64 << 20); $| = 1; print qq(ready\\n); \
                 while (1) { for (my $i = 0; $i < (8 << 20); $i += 4096) { substr($x, $i, 1) = chr(2); } select(undef, undef, undef, 0.01); }";
-    let mut child = Command::new("perl").args(["-e", perl]).stdout(Stdio::null()).spawn().expect("perl runs");
-    sleep(Duration::from_secs(1));
+    let mut child =
+        Command::new("perl").args(["-e", perl]).stdout(Stdio::piped()).spawn().expect("perl runs");
+    child.stdout.as_mut().expect("piped").read_exact(&mut [0; 6]).expect("it is ready");
     let output = run(&["tier", "hot", &child.id().to_string(), "--seconds", "2", "--json"]);
     child.kill().expect("killed");
     child.wait().expect("ended");
