@@ -16,6 +16,9 @@ use crate::rebuild;
 use crate::restart::{Scene, start};
 use crate::world::World;
 
+/// How often a daemon goes on until it has the directories. It may never have them: those of a log whose device has failed.
+const ENTERING: u32 = 100_000;
+
 /// Logical threads of one life.
 pub struct Threads {
     /// All of them, in no order.
@@ -91,11 +94,14 @@ impl Threads {
         self.add(world, slot, number, true, Fiber::new(body));
     }
 
-    /// The daemon goes on until it has registered the directories, so that most of what processes do is in the log.
+    /// The daemon goes on until it has registered the directories, if it can, so that most of what processes do is in the log.
     pub fn register(&mut self, world: &Rc<World>) {
         let tops = world.shelf().tree.borrow().tops();
         let is_done = || tops.clone().all(|folder| world.shelf().slots.borrow().contains_key(&folder));
-        while !is_done() && !world.is_over() {
+        for _ in 0..ENTERING {
+            if is_done() || world.is_over() {
+                return;
+            }
             let Some(daemon) = self.all.iter().position(|t| t.daemon && !t.ended) else { return };
             world.wake(self.all[daemon].number);
             self.resume(world, daemon);
