@@ -53,13 +53,6 @@ impl Writer {
     /// Writes blocks and waits until the sync of the last one is acknowledged.
     #[track_caller]
     pub fn write(&mut self, blocks: u64) {
-        self.begin(blocks);
-        wait_for("the last block's sync", || self.asks_for_more());
-    }
-
-    /// Writes blocks and waits until each is there: the sync of the last one may be under way.
-    #[track_caller]
-    pub fn begin(&mut self, blocks: u64) {
         for _ in 0..blocks {
             self.blocks += 1;
             let block = [self.blocks as u8; 4096];
@@ -67,6 +60,8 @@ impl Writer {
             let end = self.blocks * 4096;
             wait_for("a block", || fs::metadata(&self.file).is_ok_and(|m| m.len() >= end));
         }
+        // It is there before its sync is acknowledged.
+        wait_for("the last block's sync", || self.asks_for_more());
     }
 
     /// True if the program waits for its input: it does so when its last write, which syncs, has returned. One that has ended, or
